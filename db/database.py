@@ -1,4 +1,8 @@
-"""An open database: its SQLAlchemy engine, short transactions, errors as one line, and schema revision."""
+"""An open database: its SQLAlchemy engine, short transactions, errors as one line, and schema revision.
+
+``bring_to_head`` creates the tables, or upgrades them to the newest revision; a ``Database`` gives
+connections and sessions. ``plain_errors`` turns errors of the database into UsageErrors.
+"""
 
 import contextlib
 import itertools

@@ -1,4 +1,8 @@
-"""The queries of the database as SQLAlchemy statements, and the time by which a trial is ranked."""
+"""The queries of the database as SQLAlchemy statements, and the time by which a trial is ranked.
+
+Functions named ``..._select`` give a statement, others run one in a session; ``rank`` sets the time by which
+trials are compared.
+"""
 
 import dataclasses
 from collections.abc import Collection, Iterator, Sequence

@@ -1,4 +1,8 @@
-"""Converts values to table rows and back; rows that many others refer to are stored once."""
+"""Converts values to table rows and back; rows that many others refer to are stored once.
+
+A pair of functions per value: ``problem_row`` stores or finds the row of a problem, ``problem_of`` reads it;
+likewise for machines, runs, outcomes and measurements. ``interned`` stores a row once.
+"""
 
 import datetime
 import hashlib

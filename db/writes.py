@@ -1,4 +1,7 @@
-"""Writes of a run: proposals and outcomes of trials, times of its timing rounds, its campaign."""
+"""Writes of a run: proposals and outcomes of trials, times of its timing rounds, its campaign.
+
+Functions of ``Store``, each given the connection or session of an open transaction.
+"""
 
 import datetime
 import uuid

@@ -1,4 +1,8 @@
-"""Constraints mined from failed trials: conditions that failures meet and no success meets."""
+"""Constraints mined from failed trials: conditions that failures meet and no success meets.
+
+``mine`` tries all ``conditions`` on the points of observations, and returns a Suggestion for each that
+explains enough failures beyond chance.
+"""
 
 import itertools
 import re

@@ -1,4 +1,8 @@
-"""The functions of the Python API that tune: a problem or many, begun or resumed."""
+"""The functions of the Python API that tune: a problem or many, begun or resumed.
+
+They check their arguments, open the database, and call ``tuner.tuning``; results are values of
+``tuner.tuning.tuned_run``.
+"""
 
 import contextlib
 import time

@@ -1,4 +1,8 @@
-"""The work of ``tuner check``: a script, the best trials, or recorded kernels are verified and timed."""
+"""The work of ``tuner check``: a script, the best trials, or recorded kernels are verified and timed.
+
+``check_script``, ``check_best`` and ``check_baseline`` are its forms, ``record`` writes the file that the
+last one reads; the other functions format their results.
+"""
 
 import datetime
 import shlex

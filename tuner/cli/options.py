@@ -1,4 +1,8 @@
-"""Options that several commands share, such as --db and those of a fleet, and the parsing of their values."""
+"""Options that several commands share, such as --db and those of a fleet, and the parsing of their values.
+
+Functions named ``..._option`` are decorators of a command. ``open_store`` and its relatives open the database
+that --db names; ``RemoteRunners`` is the port by which a fleet does a run's work.
+"""
 
 import functools
 import json

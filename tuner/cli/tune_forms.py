@@ -1,4 +1,7 @@
-"""The forms of ``tuner tune``: an operation, a program, a file of problems, a resumed run or campaign."""
+"""The forms of ``tuner tune``: an operation, a program, a file of problems, a resumed run or campaign.
+
+``form_of`` reads the command line as one of the forms; ``tuner.cli.tuned`` does the work.
+"""
 
 from dataclasses import dataclass, replace
 from pathlib import Path

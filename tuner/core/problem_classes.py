@@ -1,4 +1,8 @@
-"""The classes of problems: a matmul, also of groups of rows or with B packed ahead, a fusion of a program."""
+"""The classes of problems: a matmul, also of groups of rows or with B packed ahead, a fusion of a program.
+
+Each is a subclass of ``tuner.core.problem.Problem``. ``problem_of_values`` makes the right one of the fields
+of a stored problem.
+"""
 
 import abc
 from collections.abc import Mapping

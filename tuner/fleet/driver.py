@@ -1,4 +1,8 @@
-"""The driver of a run on a fleet: queues the run's work, and waits for outcomes on a shared connection."""
+"""The driver of a run on a fleet: queues the run's work, and waits for outcomes on a shared connection.
+
+A ``Driver`` is of one run; the drivers of a process share a ``DriverConnection``, which reads the outcomes of
+all their runs.
+"""
 
 import math
 import time

@@ -1,4 +1,7 @@
-"""A node: a process that takes work from the job queues of a fleet and reports the outcomes."""
+"""A node: a process that takes work from the job queues of a fleet and reports the outcomes.
+
+``run_node`` runs until it is asked to end: a ``NodeProcess`` takes jobs, its ``NodeChildren`` do them.
+"""
 
 import asyncio
 import contextlib

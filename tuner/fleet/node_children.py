@@ -1,4 +1,8 @@
-"""The child processes of a node: compilers and measurement workers, all owned by one thread."""
+"""The child processes of a node: compilers and measurement workers, all owned by one thread.
+
+``NodeChildren.submit`` takes work from any thread and gives an ``Order``; the owning thread, woken by a
+``WakePipe``, hands the work to a child, and the order gets its ``Done``.
+"""
 
 import collections
 import contextlib

@@ -1,4 +1,8 @@
-"""A run on a fleet: its backends, whose targets let nodes compile and measure, and its runner."""
+"""A run on a fleet: its backends, whose targets let nodes compile and measure, and its runner.
+
+``fleet_backends`` gives FleetBackends, whose FleetTarget makes a FleetRunner for each run; the runner hands
+work to the ``driver``, and answers as a runner of this machine does.
+"""
 
 import shlex
 from collections import deque

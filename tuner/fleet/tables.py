@@ -1,4 +1,8 @@
-"""The tables and settings that drivers and nodes share, by plain SQL: a node needs no SQLAlchemy."""
+"""The tables and settings that drivers and nodes share, by plain SQL: a node needs no SQLAlchemy.
+
+``FleetSettings`` is what all agree on, a ``FleetNode`` what a node reports of itself, a ``SeenNode`` what the
+database knows of it; an ``Execution`` is one attempt at a piece of work.
+"""
 
 import datetime
 import json

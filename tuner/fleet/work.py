@@ -1,4 +1,8 @@
-"""A piece of work for a node and its outcome, exchanged as JSON with blobs, and checks of outcomes."""
+"""A piece of work for a node and its outcome, exchanged as JSON with blobs, and checks of outcomes.
+
+``FleetWork`` is what a driver queues, ``Outcome`` what a node reports. Functions named ``admitted...`` accept
+or refuse what a node, which is not trusted, has stored.
+"""
 
 import base64
 import hashlib

@@ -1,4 +1,8 @@
-"""Transform scripts: contexts, parsing, checks, the transform interpreter, and the op at which it failed."""
+"""Transform scripts: contexts, parsing, checks, the transform interpreter, and the op at which it failed.
+
+``parse`` reads MLIR text in a ``new_context``; ``apply_script`` runs a script on a payload, in place;
+``failing_op`` finds the op of a script that fails.
+"""
 
 import re
 import sys

@@ -1,4 +1,8 @@
-"""Compiles a payload, as fusions or as a whole, for GPU, simulator or host, and counts its device work."""
+"""Compiles a payload, as fusions or as a whole, for GPU, simulator or host, and counts its device work.
+
+A ``ProgramCompiler`` compiles for one target and returns a CompiledProgram. Children of
+``tuner.programs.compile`` call it; nothing here starts a process.
+"""
 
 import hashlib
 from collections.abc import Callable, Mapping

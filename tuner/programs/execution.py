@@ -1,4 +1,7 @@
-"""Runs compiled programs on the host or on a device: traced, checked and, on hardware, timed."""
+"""Runs compiled programs on the host or on a device: traced, checked and, on hardware, timed.
+
+``run_on_host`` and ``run_on_device`` give a ProgramRun; ``host_times`` and ``time_on_device`` time calls.
+"""
 
 import functools
 import sys

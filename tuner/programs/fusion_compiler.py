@@ -1,4 +1,9 @@
-"""Compiles a payload as fusions for the CPU: schedules, code of fusions, one object file, packed weights."""
+"""Compiles a payload as fusions for the CPU: schedules, code of fusions, one object file, packed weights.
+
+``compile_fusions`` does all of it. A ``FusionTask`` compiles one fusion, by a stored schedule, an initial
+configuration or as loops; child processes run the tasks that ``missing_fusions`` lists. ``linked_program``
+joins the code to a LinkedProgram, which packs the weights last.
+"""
 
 import contextlib
 import ctypes

@@ -1,4 +1,8 @@
-"""Arrays that callers pass: views of host and device memory (DLPack), checks, memref descriptors, streams."""
+"""Arrays that callers pass: views of host and device memory (DLPack), checks, memref descriptors, streams.
+
+An ``ArrayView`` is where an array lies, whatever library made it; an ``ExpectedArray`` checks it, and
+``MemRef`` is the descriptor that compiled code takes.
+"""
 
 import contextlib
 import ctypes

@@ -1,4 +1,8 @@
-"""Times repeatable actions: warm-up, adaptive repeats, interleaving, medians with confidence intervals."""
+"""Times repeatable actions: warm-up, adaptive repeats, interleaving, medians with confidence intervals.
+
+A stopwatch is a function (number of calls) -> seconds per call. ``measure_by`` times one,
+``measure_together_by`` several interleaved; ``summarize`` makes a Measurement of samples.
+"""
 
 import math
 import statistics

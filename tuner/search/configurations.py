@@ -1,4 +1,8 @@
-"""Configurations during a search: their state, their integer codes, and those scored for a proposal."""
+"""Configurations during a search: their state, their integer codes, and those scored for a proposal.
+
+``Pool`` has the state of each (unseen, pending, with an outcome), ``RowTable`` their codes and distances, and
+a ``Scope`` the configurations among which a proposal is chosen: all, or a sample.
+"""
 
 from collections import deque
 from collections.abc import Iterable

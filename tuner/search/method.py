@@ -1,4 +1,8 @@
-"""Search methods: the task that they work on (feasible set, state, seed), and their Optuna study."""
+"""Search methods: the task that they work on (feasible set, state, seed), and their Optuna study.
+
+A method (``AbstractMethod``) proposes configurations of a ``SearchTask``; a ``StudySampler`` makes it a
+sampler of Optuna, whose study stores proposals and outcomes.
+"""
 
 import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence

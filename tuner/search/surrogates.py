@@ -1,4 +1,8 @@
-"""Search methods that fit a model to the outcomes: Gaussian process, kernel densities, random trees."""
+"""Search methods that fit a model to the outcomes: Gaussian process, kernel densities, random trees.
+
+The models are ``Surrogate`` (Gaussian process), ``Densities`` and ``Forest``; ``Tpe`` and ``Trees`` are
+methods.
+"""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,8 @@
-"""Executes the threads of resident thread blocks: which run next, and when other work may run."""
+"""Executes the threads of resident thread blocks: which run next, and when other work may run.
+
+``Engine`` runs basic blocks, each for all lanes that are at it; it yields a ``Pause`` where work of another
+stream may run.
+"""
 
 import time
 from collections.abc import Callable

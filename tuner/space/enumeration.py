@@ -1,4 +1,8 @@
-"""Enumerates the allowed configurations of a search space, all or a fixed sample, by integer keys."""
+"""Enumerates the allowed configurations of a search space, all or a fixed sample, by integer keys.
+
+``rows_of`` gives the configurations, of a ``Walk`` through the knobs that checks each constraint as soon as
+its knobs have values. ``first_violations`` counts what each constraint rejects.
+"""
 
 import math
 from collections.abc import Iterator

@@ -1,4 +1,8 @@
-"""``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor."""
+"""``tuner.torch.compile``, ``load`` and ``tune``: PyTorch modules as programs on this processor.
+
+Each exports the module (``export``) and returns a TensorProgram: of one program, of parts where an operator
+is not supported (``partition``), or of a family of programs for a dynamic size.
+"""
 
 import contextlib
 import time

@@ -1,4 +1,7 @@
-"""Calls a compiled PyTorch module without copies: inputs are passed by address, results view its arrays."""
+"""Calls a compiled PyTorch module without copies: inputs are passed by address, results view its arrays.
+
+``TensorProgram`` is the callable; it wraps a program of fusions, a program as a whole, or parts.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

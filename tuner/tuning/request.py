@@ -1,4 +1,8 @@
-"""Converts a user's request to the settings of a run, and checks requests and new limits of stored runs."""
+"""Converts a user's request to the settings of a run, and checks requests and new limits of stored runs.
+
+``planned_settings`` makes the settings; functions named ``require_...`` raise UsageError for what no run can
+have. ``RunLimit`` is a new limit of a run that is resumed.
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace

@@ -1,4 +1,7 @@
-"""One session of a run: the search, then the final re-measurement of the best trials, within one budget."""
+"""One session of a run: the search, then the final re-measurement of the best trials, within one budget.
+
+``TuningSession.run`` works until the end of the run; ``search`` is its loop of proposals and outcomes.
+"""
 
 import contextlib
 from collections.abc import Callable, Iterator

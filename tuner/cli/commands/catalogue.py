@@ -1,4 +1,7 @@
-"""``tuner strategies``, ``space``, ``targets`` and ``new-strategy``: what there is, and how to add to it."""
+"""``tuner strategies``, ``space``, ``targets`` and ``new-strategy``: what there is, and how to add to it.
+
+Each command is followed by the functions that make its document and its lines.
+"""
 
 import re
 import shlex

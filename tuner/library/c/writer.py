@@ -1,4 +1,8 @@
-"""The format "c": entries as a library for C programs, which needs neither Python nor tuner to run."""
+"""The format "c": entries as a library for C programs, which needs neither Python nor tuner to run.
+
+Renders templates of a header and a C source, from the kernels of ``kernels`` and ``packed``, and writes an
+object file with the machine code of CPU kernels.
+"""
 
 import functools
 import math

@@ -1,4 +1,8 @@
-"""``tuner.matmul``: the product of two arrays by what is fastest for their shape."""
+"""``tuner.matmul``: the product of two arrays by what is fastest for their shape.
+
+``DispatchedMatmul`` looks a shape up once, by a ``Resolver``; ``Misses`` counts the calls without a kernel
+that was tuned for exactly their problem, by reason.
+"""
 
 import itertools
 from collections import Counter

@@ -1,4 +1,8 @@
-"""Finds the kernel, or the baseline, that computes a product, and records why it was chosen."""
+"""Finds the kernel, or the baseline, that computes a product, and records why it was chosen.
+
+``Resolver`` looks in a rule file, the results database and the results of first uses; it returns a
+``Chosen``.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,8 @@
-"""The facts of a fusion, which are attributes of its function, and the problem that is tuned for it."""
+"""The facts of a fusion, which are attributes of its function, and the problem that is tuned for it.
+
+``annotate_facts`` finds the facts and writes the attributes; ``read_facts`` and ``facts_of`` read them as
+FusionFacts; ``fusion_problem`` makes the tuning problem.
+"""
 
 from math import prod
 

@@ -1,4 +1,8 @@
-"""The shared memory of kernels, packed into one dynamic block, whose size the launch requests."""
+"""The shared memory of kernels, packed into one dynamic block, whose size the launch requests.
+
+``use_dynamic_shared_memory`` is the pass: it finds when each buffer is in use (``SharedMemoryLiveness``),
+gives the buffers offsets (``first_fit_offsets``), and adds what the script itself views (``reserved_bytes``).
+"""
 
 import math
 from collections.abc import Callable

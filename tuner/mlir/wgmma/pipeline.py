@@ -1,4 +1,8 @@
-"""The transform op ``tuner.wgmma_pipeline``, and the stores of its sums to C."""
+"""The transform op ``tuner.wgmma_pipeline``, and the stores of its sums to C.
+
+The op reads a launch's matmul (``block_matmul``), plans the pipeline (``plan``), and creates a producer and
+consumers (``warpgroups``). ``create_stores`` and ``StagedStores`` create the stores, direct or by TMA.
+"""
 
 from dataclasses import dataclass
 from functools import partial

@@ -1,4 +1,7 @@
-"""``tuner tune payload.mlir``: tunes a program, resumes its tuning, and runs the whole program."""
+"""``tuner tune payload.mlir``: tunes a program, resumes its tuning, and runs the whole program.
+
+``tune`` begins a tuning, ``resume`` continues a campaign, ``print_program`` prints the result.
+"""
 
 import shlex
 import sys

@@ -1,4 +1,8 @@
-"""Buffers of a host program in both memories, of the host and of the device, and where each is valid."""
+"""Buffers of a host program in both memories, of the host and of the device, and where each is valid.
+
+``Valid`` is the state of the analysis: the (alias set, side) pairs whose contents are up to date. ``written``
+to ``at_loop`` compute it; a ``MirroredBuffer`` has both memories of one buffer.
+"""
 
 import enum
 from collections.abc import Callable, Sequence

@@ -1,4 +1,9 @@
-"""Views of tensors in memory: how reshapes, slices, transposes, paddings and insertions place elements."""
+"""Views of tensors in memory: how reshapes, slices, transposes, paddings and insertions place elements.
+
+A ``View`` (``tuner.core.fusions``) is a buffer, an offset and strides. ``expanded`` to ``permuted`` compute
+views; ``view_of`` and ``source_of`` follow an operation, forwards and backwards; the functions after them
+read operations.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,8 @@
-"""A program of fusions on a GPU: each fusion's launches, the host function, and the compiled result."""
+"""A program of fusions on a GPU: each fusion's launches, the host function, and the compiled result.
+
+``compile_for_device`` forms the fusions, adds each (``add_fusion``) and writes the host function that runs
+them in order (``host_of_fusions``).
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,8 @@
-"""Steps of the dialects affine and index: maps of integers, loops, branches and accesses by them."""
+"""Steps of the dialects affine and index: maps of integers, loops, branches and accesses by them.
+
+A function named like an operation decodes it: it takes the operation and returns the step that the
+interpreter runs. ``results_of`` and ``map_of`` compute affine maps.
+"""
 
 import operator
 from collections.abc import Callable, Sequence

@@ -1,4 +1,8 @@
-"""Steps of control flow: branches, calls and loops; lanes that do not take part are inactive."""
+"""Steps of control flow: branches, calls and loops; lanes that do not take part are inactive.
+
+A function named like an operation decodes it: it takes the operation and returns the step that the
+interpreter runs. ``run_where`` runs a body for some lanes.
+"""
 
 import itertools
 from collections.abc import Callable, Sequence

@@ -1,4 +1,8 @@
-"""Steps of blocks and subgroups: indices, barriers, collective operations, shuffles, printing."""
+"""Steps of blocks and subgroups: indices, barriers, collective operations, shuffles, printing.
+
+A function named like an operation decodes it: it takes the operation and returns the step that the
+interpreter runs for all lanes at once. ``by_subgroup`` gives values the shape (blocks, subgroups, 32).
+"""
 
 import re
 from collections.abc import Callable

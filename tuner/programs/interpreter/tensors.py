@@ -1,4 +1,8 @@
-"""Steps of tensor, bufferization and scf.forall; a tensor is an array (1, 1, *shape) that never changes."""
+"""Steps of tensor, bufferization and scf.forall; a tensor is an array (1, 1, *shape) that never changes.
+
+A function named like an operation decodes it: it takes the operation and returns the step that the
+interpreter runs. The two leading dimensions are those of blocks and threads: host code has one of each.
+"""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,7 @@
-"""Converts the work of a program on buffers to GPU kernels; keeps their MLIR for the interpreter."""
+"""Converts the work of a program on buffers to GPU kernels; keeps their MLIR for the interpreter.
+
+``launch_kernels`` converts all work: matmuls by their scripts, and loops by ``launch_parallel_loops``.
+"""
 
 import math
 from collections.abc import Callable, Sequence

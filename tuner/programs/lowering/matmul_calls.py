@@ -1,4 +1,8 @@
-"""Replaces a program's matmuls by calls of tuned CPU kernels; non-contiguous arrays are copied first."""
+"""Replaces a program's matmuls by calls of tuned CPU kernels; non-contiguous arrays are copied first.
+
+``call_kernels`` replaces the matmuls and compiles their kernels; ``link`` adds the kernels to the program in
+LLVM dialect.
+"""
 
 import re
 from collections import Counter

@@ -1,4 +1,8 @@
-"""Replaces a program's matmuls by launches of tuned GPU kernels, with their tensor maps."""
+"""Replaces a program's matmuls by launches of tuned GPU kernels, with their tensor maps.
+
+``insert_gpu_kernels`` compiles the script of each problem once and launches its kernels for each match;
+``create_tensor_maps`` creates the maps later, once buffers are in device memory.
+"""
 
 import re
 from dataclasses import dataclass

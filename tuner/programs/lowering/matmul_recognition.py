@@ -1,4 +1,8 @@
-"""Recognizes the matmuls of functions: which problem a contraction is, and where C starts from zeros."""
+"""Recognizes the matmuls of functions: which problem a contraction is, and where C starts from zeros.
+
+``find_matmuls`` gives the MatmulMatch of each; ``problem_of`` makes the problem of the loops of a
+contraction.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Reads a user's program for lowering: calls are inlined, tensors become memrefs, deallocations are added."""
+"""Reads a user's program for lowering: calls are inlined, tensors become memrefs, deallocations are added.
+
+``read_program`` gives a ProgramPayload; the other functions are its steps on a function or module, in place.
+"""
 
 from dataclasses import dataclass
 from itertools import chain

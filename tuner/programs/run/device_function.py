@@ -1,4 +1,8 @@
-"""A compiled host program on a device as a Python function, and a call captured as a CUDA graph."""
+"""A compiled host program on a device as a Python function, and a call captured as a CUDA graph.
+
+``DeviceFunction`` is the function; ``ResidentMemory`` holds the buffers that stay on the device from call to
+call; a ``ProgramGraph`` replays a captured call.
+"""
 
 import contextlib
 import ctypes

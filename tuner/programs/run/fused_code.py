@@ -1,4 +1,8 @@
-"""A compiled program of fusions as values: machine code, packed weights, results, threads of a call."""
+"""A compiled program of fusions as values: machine code, packed weights, results, threads of a call.
+
+``FusedCode`` is the code, ``FusedImage`` the code with packed weights, as it is stored; a ``ResultPool``
+gives the arrays for the results of a call, and a ``TeamCall`` runs the code on several threads.
+"""
 
 import ctypes
 import sys

@@ -1,4 +1,8 @@
-"""Compiled host programs: machine code by the JIT, a check that it compiles, a function that calls it."""
+"""Compiled host programs: machine code by the JIT, a check that it compiles, a function that calls it.
+
+``HostCode`` is the code, ``HostFunction`` the callable; a ``PreparedHostCall`` repeats one call without
+checks.
+"""
 
 import contextlib
 import ctypes

@@ -1,4 +1,8 @@
-"""Converts Python values to arguments of compiled code, and the code's results to Python values."""
+"""Converts Python values to arguments of compiled code, and the code's results to Python values.
+
+``pass_arguments`` checks the values of a call and gives PassedArguments, a ``CallFrame`` is the array of
+pointers that compiled code takes, and a ``ResultLayout`` reads what the code returned.
+"""
 
 import ctypes
 import itertools

@@ -1,4 +1,7 @@
-"""A program of a dynamic size n as a Python function: it runs the static program of the next greater size."""
+"""A program of a dynamic size n as a Python function: it runs the static program of the next greater size.
+
+``SizedFunction`` is the function; a ``SizedMember`` is one static program, compiled when a call needs it.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

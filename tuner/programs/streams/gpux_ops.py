@@ -1,4 +1,8 @@
-"""The GPUX dialect, device work on named streams: parses, checks, inlines and writes its operations."""
+"""The GPUX dialect, device work on named streams: parses, checks, inlines and writes its operations.
+
+``parse_with_gpux`` reads text, ``checked_gpux_ops`` checks what MLIR cannot, ``write_as_gpux`` writes the
+dialect.
+"""
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.accesses import inside

@@ -1,4 +1,9 @@
-"""Live progress of a run or a campaign on stderr: updated in place on a terminal, else plain lines."""
+"""Live progress of a run or a campaign on stderr: updated in place on a terminal, else plain lines.
+
+``progress`` and ``campaign_progress`` give an observer of events: LiveProgress and LiveCampaignProgress on a
+terminal, PlainProgress and PlainCampaignProgress elsewhere. ``compile_progress`` shows the compilation of a
+program's fusions.
+"""
 
 import contextlib
 import math

@@ -1,4 +1,8 @@
-"""The result of a run as lines for people, with the conditions of times that a GPU measured."""
+"""The result of a run as lines for people, with the conditions of times that a GPU measured.
+
+``tune_lines`` is what ``tuner tune`` ends with, ``result_lines`` has more facts; other functions give the
+lines of one subject, [] where there is nothing to print.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING

@@ -1,4 +1,8 @@
-"""The gate: a file of candidates with their code and times, to find out if today's code is slower."""
+"""The gate: a file of candidates with their code and times, to find out if today's code is slower.
+
+``recorded_entry`` makes an entry of a GateFile from a trial; ``check_entry`` compiles an entry's script today
+and times it next to the recorded code, with the GateResult.
+"""
 
 import base64
 import binascii

@@ -1,4 +1,7 @@
-"""Checks an exported script: still correct, and as fast as recorded, relative to reference codes."""
+"""Checks an exported script: still correct, and as fast as recorded, relative to reference codes.
+
+``checked`` gives a ScriptCheck with its CheckFinding.
+"""
 
 import enum
 import math

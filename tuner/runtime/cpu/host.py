@@ -1,4 +1,8 @@
-"""The machine of this process, by Linux's /proc and /sys: description, instruction sets, processors, load."""
+"""The machine of this process, by Linux's /proc and /sys: description, instruction sets, processors, load.
+
+``describe_machine`` gives the Machine; ``own_limit`` limits it to a lesser processor. ``usable_processors``
+and ``present_load`` say what this process may use now.
+"""
 
 import ctypes
 import os

@@ -1,4 +1,9 @@
-"""The CUDA driver by cuda-bindings or libcuda alone, through one table of calls; a GPU's properties."""
+"""The CUDA driver by cuda-bindings or libcuda alone, through one table of calls; a GPU's properties.
+
+``AbstractDriver`` is the port; BindingsDriver uses the package cuda-bindings, CtypesDriver the library
+itself, by the parameters in the table CALLS; a CheckedDriver raises DeviceError for error codes.
+``read_facts`` reads a GPU's properties.
+"""
 
 import abc
 import ctypes

@@ -1,4 +1,8 @@
-"""Modules and kernels of the simulated GPU: PTX text, parsed and decoded once, run by the PTX simulator."""
+"""Modules and kernels of the simulated GPU: PTX text, parsed and decoded once, run by the PTX simulator.
+
+A ``ParsedImage`` is a parsed text; a SimulatedModule has loaded it, a SimulatedKernel is a handle in it, and
+a PreparedLaunch is a checked launch of it.
+"""
 
 import ctypes
 import functools

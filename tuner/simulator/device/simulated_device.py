@@ -1,4 +1,9 @@
-"""SimulatedDevice, which implements AbstractDevice by operations on streams; they report invalid accesses."""
+"""SimulatedDevice, which implements AbstractDevice by operations on streams; they report invalid accesses.
+
+``MemoryOperations`` creates the operations on memory; kernels, streams and the order of work are those of
+``kernels``, ``streams`` and ``timeline``. ``SimulatedHostWatch`` passes what the host does on to their
+checks.
+"""
 
 import ctypes
 import functools

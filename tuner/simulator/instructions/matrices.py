@@ -1,4 +1,7 @@
-"""Decoders of warp-level matrix instructions: mma.sync, ldmatrix, stmatrix, and wmma."""
+"""Decoders of warp-level matrix instructions: mma.sync, ldmatrix, stmatrix, and wmma.
+
+A decoder takes the operands of an instruction and returns the function that executes it for all active warps.
+"""
 
 from collections.abc import Callable
 

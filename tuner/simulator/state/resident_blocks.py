@@ -1,4 +1,8 @@
-"""The state of thread blocks that execute together: registers, thread scheduling, barriers, the launch."""
+"""The state of thread blocks that execute together: registers, thread scheduling, barriers, the launch.
+
+``ResidentBlocks`` has the registers and memories of all their lanes, ``Threads`` which lanes run, wait or
+have ended, ``LaunchState`` what all blocks of a launch share.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""Reads a search-space file: checks it by a schema, merges it with the shipped file, makes search spaces."""
+"""Reads a search-space file: checks it by a schema, merges it with the shipped file, makes search spaces.
+
+``load_space_file`` gives a SpaceFile with the strategies; ``spaces_for`` makes their search spaces for one
+problem and machine.
+"""
 
 import functools
 import itertools

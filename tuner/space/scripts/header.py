@@ -1,4 +1,8 @@
-"""Exported scripts: a header for people, a file next to it for programs, the instruction sets needed."""
+"""Exported scripts: a header for people, a file next to it for programs, the instruction sets needed.
+
+A ``ScriptProvenance`` says where a script comes from; ``script_with_header`` and ``provenance_text`` write
+it, ``read_provenance`` reads it. ``instructions_needed`` reads a script's ops.
+"""
 
 import json
 import re

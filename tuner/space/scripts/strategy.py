@@ -1,4 +1,7 @@
-"""A strategy, which is a transform script with open knobs, and the binding of candidates to scripts."""
+"""A strategy, which is a transform script with open knobs, and the binding of candidates to scripts.
+
+``load_strategy`` reads a template or a script; a ``Binder`` fills in the knobs of a candidate.
+"""
 
 import contextlib
 import functools

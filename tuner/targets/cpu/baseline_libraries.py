@@ -1,4 +1,9 @@
-"""Libraries that a CPU problem can be compared with: found, loaded, and chosen by the user."""
+"""Libraries that a CPU problem can be compared with: found, loaded, and chosen by the user.
+
+A ``BaselineLibrary`` says which types a library multiplies and where it is installed; RegisteredLibraries has
+all by name. ``chosen_libraries`` reads the user's choice; ``baseline_environment`` and
+``limited_environment`` are for the process that runs a library.
+"""
 
 import ctypes
 import ctypes.util

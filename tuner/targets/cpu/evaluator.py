@@ -1,4 +1,8 @@
-"""Verifies and times kernels on this machine's processor; verifies code for others where possible."""
+"""Verifies and times kernels on this machine's processor; verifies code for others where possible.
+
+``CpuEvaluator`` implements the evaluator's port by the JIT; a CrossCompiledEvaluator verifies code for
+another processor, and never times it.
+"""
 
 import os
 import time

@@ -1,4 +1,8 @@
-"""Verifies and times programs, and the baseline cuBLAS, on the GPU of this machine; needs no compiler."""
+"""Verifies and times programs, and the baseline cuBLAS, on the GPU of this machine; needs no compiler.
+
+``GpuEvaluator`` implements the evaluator's port on a ``LocalGpu``; ``WatchedRuns`` checks results while it
+times, ``LoadedCublas`` is the library that it compares with.
+"""
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
