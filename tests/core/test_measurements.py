@@ -9,7 +9,7 @@ import pytest
 from tests.db.values import MACHINE
 from tests.library.bundle.values import GPU
 from tests.trials import measurement
-from tuner.core import plausibility, processors, roofline
+from tuner.core import plausibility, roofline
 from tuner.core.errors import Refusal
 from tuner.core.fusion_facts import FusionFacts
 from tuner.core.gpu import CLOCK_FLOP
@@ -79,7 +79,7 @@ def test_a_kernel_above_the_peak_is_refused_by_what_is_known_and_by_the_narrowes
     baseline = Baseline("BLAS", 1, times(0.99 * fastest_s))
     assert str(plausibility.why_no_baseline(baseline, PROBLEM, limit)).startswith("baseline: found a time of")
     unknown = replace(GPU, physical_cores=0)
-    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * processors.GPU_HZ
+    limit = CLOCK_FLOP["sm_90"]["f16"] * 132 * plausibility.GPU_HZ
     assert most_flop_per_s(Matmul(64, 32, 16, "f16"), unknown, 0) == limit
     assert most_flop_per_s(PROBLEM, NAMED_ONLY, 1) == math.inf
     assert why_impossible(times(1e-10), Matmul(4096, 4096, 4096), math.inf) is None
