@@ -176,11 +176,11 @@ def paired_comparison(
 
 
 def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Comparable | NotComparable:
-    """Returns the ratio of two times of several processes; its interval covers that of each process.
+    """Returns the ratio of two times of several processes; its interval covers the interval of each process.
 
-    The ratio is the median of the processes'; that of a process whose times are not distinguishable is the
-    geometric middle of its interval. NotComparable with the reason if a process has no interval, if 1 is in
-    the joint interval, or if no process can distinguish the times.
+    The ratio is the median of the processes' ratios; for a process whose times are not distinguishable, the
+    geometric middle of its interval stands for the ratio. NotComparable with the reason if a process has no
+    interval, if 1 is in the joint interval, or if no process can distinguish the times.
     """
     if len(processes) == 1:
         return processes[0]

@@ -112,7 +112,10 @@ def ptx_bindings() -> Any:
 
 @contextlib.contextmanager
 def _without_front_end() -> Iterator[None]:
-    """Leaves out 400 modules of the wheel, until an attribute of its compiler of Python kernels is read."""
+    """Context manager: imports leave out 400 modules of the wheel, its compiler of Python kernels.
+
+    They are imported when an attribute of that compiler is read.
+    """
     if PTX_WHEEL in sys.modules:
         yield
         return

@@ -135,9 +135,9 @@ def attach_to_context() -> None:
 
 @contextlib.contextmanager
 def empty_matches_refused(script: ir.Module) -> Iterator[None]:
-    """Makes some matches of ``script`` that find nothing fail while it is applied in the ``with`` block.
+    """Context manager: some matches of ``script`` that find nothing fail while the script is applied.
 
-    ``NoteMatchOp`` and ``RequireMatchOp`` say which. Inserts these ops, and removes them after the block.
+    ``NoteMatchOp`` and ``RequireMatchOp`` say which. Inserts these ops, and removes them at its end.
     """
     matches = walk(script, MATCH)
     inserted = list(chain.from_iterable(map(_inserted, matches)))

@@ -101,7 +101,10 @@ class _StoppedRun:
 
 @contextlib.contextmanager
 def _as_failures() -> Iterator[None]:
-    """Converts to CandidateError: user errors to BIND, device errors to RUN, RecursionError to COMPILE."""
+    """Context manager.
+
+    Raises as CandidateError user errors (BIND), device errors (RUN), RecursionError (COMPILE).
+    """
     try:
         with failing_at(Stage.BIND):
             yield

@@ -89,7 +89,7 @@ class LockWait:
 
     @contextlib.contextmanager
     def counted(self) -> Iterator[None]:
-        """Adds the seconds of the ``with`` block to ``waited_s``."""
+        """Context manager: adds the seconds that its body takes to ``waited_s``."""
         started_s = self._clock()
         try:
             yield

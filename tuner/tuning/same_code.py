@@ -96,7 +96,8 @@ def _compiled_again(
     def recall(_script_sha256: str, artifact_sha256: str) -> Record | None:
         """Returns some outcome for any code, so that the runner compiles but evaluates nothing.
 
-        The runner calls this before it compiles, with the script's hash, and after, with the code's.
+        None for a script, which is compiled. The runner calls this before it compiles, with the script's
+        hash, and after, with the code's. Which outcome it is does not matter.
         """
         if artifact_sha256:
             return replace(records[0], reused_from=0)

@@ -75,7 +75,10 @@ def _bound_stack(function: Op, limit_bytes: int) -> None:
 
 
 def _may_move(alloca: Op) -> bool:
-    """Returns whether all iterations may use one buffer of an alloca: the size is static, none is kept."""
+    """Returns whether all iterations may use one buffer of an alloca.
+
+    That is so if its size is static and no iteration keeps its address for a later one.
+    """
     if alloca.operands or not alloca.results[0].type.has_static_shape:
         return False
     return _lives_for_one_iteration(alloca)

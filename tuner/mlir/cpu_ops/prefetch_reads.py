@@ -166,7 +166,7 @@ def _share(step: Value, elements: int, strips: int) -> Value:
 
 
 def _strip_loop(op: Op) -> Op | None:
-    """Returns the loop over strips of rows around a read, or around a loop over K."""
+    """Returns the loop over strips of rows around a read, or around a loop over K; None if there is none."""
     around = op.parent
     while around.name != "func.func":
         if around.name == "scf.for" and STRIPS in around.attributes:

@@ -178,9 +178,10 @@ def _batches(around: Op) -> list[Op]:
 
 
 def _largest(argument: Value, batch: list[Value], type_: ir.IntegerType) -> Iterator[Value]:
-    """Creates the largest bits of a matrix's absolute values, of whole vectors and of what these leave over.
+    """Yields the largest bits of a matrix's absolute values.
 
-    Bits of floats without a sign are ordered as the numbers are, then come infinity and NaN.
+    Of its whole vectors, and of the elements after these. Creates their computation. Bits of floats without a
+    sign are ordered as the numbers are, then come infinity and NaN.
     """
     *heads, rows, columns = argument.type.shape
     left = iter(batch)

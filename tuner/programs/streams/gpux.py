@@ -75,7 +75,7 @@ class _TokenLowering:
         return bool(carried)
 
     def lower(self, ops: list[Op]) -> None:
-        """Lowers the work with tokens, and the waits for tokens, among the operations of a function."""
+        """Replaces tokens, and waits for tokens, of the GPUX operations ``ops`` by events, in place."""
         lowered = [op for op in ops if op.name == TOKENS_WAIT or has_tokens(op) or _token_count(op)]
         for op in lowered:
             with op.location, ir.InsertionPoint(op):

@@ -348,9 +348,11 @@ class _Planner:
         return placed, left
 
     def _point_of_free(self, number: int, needed: int) -> tuple[int, int] | None:
-        """Returns (steps before, stream) of the first point where all of ``needed`` is done, or None.
+        """Returns (number of steps before, stream) of the first point at which the nodes ``needed`` are done.
 
-        Not after the last step of a stream other than the first: the end would have to wait for it.
+        ``needed``: nodes, as bits; ``number``: the node that frees. A point after the last step of a stream
+        other than the first does not count: the end of the block would have to wait for it. None if there is
+        no such point.
         """
         first = sum(step.node < number for step in self._steps)
         ends = {step.slot: count for count, step in enumerate(self._steps)}
