@@ -82,7 +82,8 @@ def show_stored(
 ) -> None:
     """Prints a stored trial, run or campaign (``tuner show``).
 
-    ``ablation``: of a run, what each knob gave; ``passes``: of a trial, the seconds of each pass.
+    ``ablation``: for a run, how much slower it is without each knob; ``passes``: for a trial, the seconds of
+    each compiler pass.
     """
     match stored:
         case Campaign():

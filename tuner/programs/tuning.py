@@ -102,9 +102,10 @@ class TunedProgram:
 
     @property
     def has_worked(self) -> bool:
-        """True if each tuned matmul got a script and the program ran without failure, defect or wrong output.
+        """Returns whether each tuned matmul got a script and the program ran without failure or wrong output.
 
-        True, too, where it was not run because its budget had ended; False after an interruption.
+        A defect that the simulator reports counts as a failure. True also if the program was not run because
+        its budget had ended; False after an interruption.
         """
         needed = self.problems if self.campaign is None else ()
         is_found = all(problem.trial is not None for problem in needed if problem.tuned is not None)

@@ -413,7 +413,7 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
 
 
 def _smallest_hashes(block: Block, limit: int, level: int) -> Block:
-    """Returns the rows with the smallest hashes, at most ``limit``: a uniform sample."""
+    """Returns up to ``limit`` rows of a block, those with the smallest hashes: a uniform sample."""
     if block.rows <= limit:
         return block
     kept = np.argpartition(_hashes(block.keys, level), limit)[:limit]

@@ -375,7 +375,10 @@ class _KGroupMatmul:
             self._fetch_b(tile.strip, tile.panel, k_group)
 
     def _fetch_a(self, strip: KGroupStrip, panel: Value, k_group: Value) -> None:
-        """Creates prefetches of a K group of the next strip's rows, a panel's share."""
+        """Creates prefetches of a K group of rows of the next strip.
+
+        Each panel fetches its share of these rows.
+        """
         if not self.a.source.is_along_k:
             return
         # with the strips' loop outside, a strip is multiplied by all panels: each fetches ``share`` rows of

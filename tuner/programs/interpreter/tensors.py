@@ -174,7 +174,10 @@ class TensorSlice:
             rest = rest[count:]
 
     def __call__(self, frame: LaneFrame, shape: Sequence[int]) -> tuple[tuple[slice, ...], tuple[int, ...]]:
-        """Returns the slices and sizes. Raises CandidateError(RUN) for a slice outside of ``shape``."""
+        """Returns the Python slices of a tensor of ``shape``, and the sizes of the result.
+
+        Raises CandidateError(RUN) for a slice outside of ``shape``.
+        """
         offsets, sizes, strides = (wholes(mixed(frame)) for mixed in self._mixed)
         slices = []
         for offset, size, stride, extent in zip(offsets, sizes, strides, shape, strict=True):

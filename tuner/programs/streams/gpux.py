@@ -75,7 +75,10 @@ class _TokenLowering:
         return bool(carried)
 
     def lower(self, ops: list[Op]) -> None:
-        """Replaces tokens, and waits for tokens, of the GPUX operations ``ops`` by events, in place."""
+        """Replaces tokens of the GPUX operations ``ops`` by events, and waits for tokens by stream waits.
+
+        Changes the function in place.
+        """
         lowered = [op for op in ops if op.name == TOKENS_WAIT or has_tokens(op) or _token_count(op)]
         for op in lowered:
             with op.location, ir.InsertionPoint(op):

@@ -159,10 +159,10 @@ class AccessHistory:
         self._accesses: list[MemoryAccess] = []
 
     def add(self, access: MemoryAccess) -> None:
-        """Adds an access.
+        """Adds an access, and logs a race with each earlier access that is not ordered with it.
 
-        Logs a race with each earlier access that is not ordered with it, if both access a byte that one of
-        them writes, and not both atomically.
+        Two accesses race if they touch a common byte, at least one of them writes it, and not both are
+        atomic.
         """
         for earlier in self._accesses:
             if earlier.moment.is_before(access.moment) or access.moment.is_before(earlier.moment):

@@ -177,9 +177,10 @@ class SimulatedMemory:
         return self._registered.pop(address, None)
 
     def near(self, address: int) -> MemoryRegion | None:
-        """Returns the region whose bytes or red zones contain a host address, also in quarantine.
+        """Returns the region whose bytes or red zones contain a host address, also in quarantine; else None.
 
-        Of an address in kernels (``device_address``) the region with its number. None: no region.
+        An address that a kernel uses (``device_address``) holds the index of its region: that region is
+        returned.
         """
         if device_number(address) >= 0:
             return self._numbered.get(device_number(address))
