@@ -330,10 +330,10 @@ def select(
     configurations: tuple[IreeConfiguration, ...],
     timer: Timer | None = None,
 ) -> Selection:
-    """Times configurations; returns the fastest one if it beats IREE's default, else why the default stays.
+    """Times configurations; returns the fastest if it beats IREE's default, else why the default stays.
 
-    It wins if its time is less than the default's by more than the 95 % interval and the noise. ``timer``:
-    replaces the timing here. Raises IreeCompileError if IREE cannot compile the default.
+    It beats the default if its time is less by more than the 95 % interval and the noise. ``timer``: replaces
+    the timing here. Raises IreeCompileError if IREE cannot compile the default.
     """
 
     def default_stays(reason: str, default_s: float | None = None) -> Selection:

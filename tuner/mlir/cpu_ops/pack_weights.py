@@ -156,7 +156,7 @@ class PackWeightsOp(InPlaceOp, name="pack_weights"):
 
 
 def _slices(weight: Value, columns: int) -> list[_Slice]:
-    """Returns all reads of a weight by matmuls; [] where another op reads it, or a read crosses panels."""
+    """Returns all reads of a weight by matmuls; [] if another op reads it, or if a read crosses panels."""
     slices: list[_Slice] = []
     for use in weight.uses:
         if use.owner.name != "bufferization.to_tensor":

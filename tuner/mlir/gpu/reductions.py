@@ -114,9 +114,11 @@ def _of_subgroup(op: Op, is_whole: bool) -> Callable[[], Value]:
 def _butterfly(
     own: Value, combine: Combine, lane: Value, width: Value | None, size: int, stride: int = 1
 ) -> Value:
-    """Reduces clusters of ``size`` lanes, ``stride`` apart, for every lane, without lanes from ``width`` on.
+    """Creates the reduction of the values of each cluster of ``size`` lanes.
 
-    The first lane of a cluster always gets the whole result, and sends it to the other lanes.
+    Returns the result, for every lane. Lanes of a cluster are ``stride`` apart; lanes from ``width`` on, if
+    given, do not take part. The first lane of a cluster always gets the whole result, and sends it to the
+    other lanes.
     """
     result = _partners(own, combine, lane, width, _distances(size, stride))
     if width is None or size == 1:

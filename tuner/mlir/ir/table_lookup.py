@@ -85,7 +85,10 @@ def _instruction(call: Op, lookup: Lookup) -> Value:
 
 
 def _selected(call: Op) -> Value:
-    """Creates four levels of selections: by bit 0 between neighbours of the table, then by bit 1, ..."""
+    """Creates a lookup by four levels of selections.
+
+    By bit 0 of the index between neighbours, then by bit 1, ...
+    """
     table, indices = call.operands
     type_ = ir.VectorType(table.type)
     level = [_everywhere(table, type_, number) for number in range(ENTRIES)]

@@ -309,10 +309,10 @@ def critical_path(kernel: Kernel, executed: Sequence[float]) -> float:
 
 
 def memory_cycles(kernel: Kernel, accesses: Iterable[Access], capability: int) -> dict[int, float]:
-    """Returns a warp's predicted cycles per memory instruction, by its index in the code.
+    """Returns {index in the code: a warp's predicted cycles} for each memory instruction of a kernel.
 
-    They are means over simulated ``accesses`` of the same kind, of the same width if there are such; else
-    estimates.
+    Predictions are means over simulated ``accesses`` of the same operation and, if there are any, of the same
+    width; else estimates.
     """
     seen: dict[tuple[str, int], list[float]] = {}  # by mnemonic and width in words; width 0 stands for any
     for access in accesses:

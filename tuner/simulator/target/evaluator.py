@@ -212,7 +212,7 @@ def _with_notes(verdict: Verdict, program: KernelCode, simulations: tuple[Simula
 
 
 def _verdict_of_groups(problem: Problem, program: KernelCode, rng: np.random.Generator) -> Verdict:
-    """Simulates a part of a large grouped_matmul, and compares what it wrote."""
+    """Simulates some blocks of a large grouped_matmul, and compares what they wrote; returns the verdict."""
     inputs = draw_few_rows(problem, rng)
     c = inputs.output_before
     (launch,) = program.launches

@@ -220,7 +220,10 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _fastest_lt_matmuls(
         self, problem: Problem, path: str, rng: np.random.Generator
     ) -> tuple[tuple[str, LoadedCublas], ...]:
-        """Returns cuBLASLt's fastest algorithm with fast accumulation, and that with sums in f32."""
+        """Returns cuBLASLt's fastest algorithm with fast accumulation, and its fastest with sums in f32.
+
+        Each as (name, matmul).
+        """
         gpu = self._opened()
         if self._lt is None:
             self._lt = CublasLt(gpu.device, path)
