@@ -85,10 +85,7 @@ def _instruction(call: Op, lookup: Lookup) -> Value:
 
 
 def _selected(call: Op) -> Value:
-    """Creates a lookup by four levels of selections.
-
-    By bit 0 of the index between neighbours, then by bit 1, ...
-    """
+    """Creates a lookup by four levels of selections: by bit 0 of the index between neighbours, and so on."""
     table, indices = call.operands
     type_ = ir.VectorType(table.type)
     level = [_everywhere(table, type_, number) for number in range(ENTRIES)]

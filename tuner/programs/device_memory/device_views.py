@@ -46,7 +46,7 @@ class DeviceViews:
         return self._views.get(value, value)
 
     def connect(self) -> None:
-        """Clones view ops with device operands, and passes device views to the iter_args added before.
+        """Clones operations of VIEWS on device operands, and passes device views to the added iter_args.
 
         Call it once, after ``set_root`` for all whole buffers.
         """
