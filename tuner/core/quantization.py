@@ -228,7 +228,7 @@ def _zero_points(types: _Tensors) -> str:
 
 
 def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
-    """Returns the scales in f32 as %scale."""
+    """Returns the text of the ops that make %scale, the scales in f32; "" if they are f32 already."""
     if weights.scale_dtype == "f32":
         return ""
     kind = types.of("ng", "f32")
@@ -271,28 +271,6 @@ def _generic(
 {lines}
     }} -> {out[2]}
 """
-
-
-def _empty(name: str, kind: str) -> str:
-    return f"    %{name} = tensor.empty() : {kind}\n"
-
-
-def _wide_scales(types: _Tensors, weights: WeightFormat) -> str:
-    """Returns the text of the ops that make %scale, the scales in f32; "" if they are f32 already."""
-    if weights.scale_dtype == "f32":
-        return ""
-    kind = types.of("ng", "f32")
-    source = types.of("ng", weights.scale_dtype)
-    body = f"%wide = arith.extf %x0 : {weights.scale_dtype} to f32\nlinalg.yield %wide : f32"
-    return _empty("scale_empty", kind) + _generic(
-        "scale", "ng", (("%S", "ng", source),), ("%scale_empty", "ng", kind), body
-    )
-
-
-def _scales(weights: WeightFormat) -> str:
-    if weights.scale_dtype == "f32":
-        return "%S"
-    return "%scale"
 
 
 def _weights(types: _Tensors, weights: WeightFormat) -> str:

@@ -187,11 +187,6 @@ def _output(problem: Problem) -> _Array:
     return _Array("c", problem.sizes[:2], problem.result_dtype, "c")
 
 
-def _extra(problem: Problem) -> list[_Array]:
-    """Returns the arguments of the epilogue, for one matrix of a batch."""
-    return _whole(problem.one.extra_arguments)
-
-
 def _whole(arguments: Sequence[Argument]) -> list[_Array]:
     return [_Array(argument.name, argument.shape, argument.dtype, argument.name) for argument in arguments]
 
@@ -214,7 +209,7 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
 
 
 def _extra(problem: Problem) -> list[_Array]:
-    """Returns the arguments of the epilogue."""
+    """Returns the arguments of the epilogue, for one matrix of a batch."""
     return _whole(problem.one.extra_arguments)
 
 

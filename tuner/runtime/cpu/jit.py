@@ -55,12 +55,6 @@ def host_features() -> str:
     return ",".join((*named, f"-{SSE4A}"))
 
 
-@cache
-def _has_slow_masks() -> bool:
-    """Returns whether a masked store may take longer than a plain store on this processor."""
-    return own_architecture() is X86_64 and AVX512VL not in own_flags()
-
-
 def module_for_host(llvm_text: str) -> Any:
     """Parses LLVM-dialect text in the JIT's current context; returns the module, adapted to this processor.
 
@@ -91,7 +85,7 @@ def module_for_host(llvm_text: str) -> Any:
 
 @cache
 def _has_slow_masks() -> bool:
-    """Returns whether a masked store may take longer than another one on this processor."""
+    """Returns whether a masked store may take longer than a plain store on this processor."""
     return own_architecture() is X86_64 and AVX512VL not in own_flags()
 
 
