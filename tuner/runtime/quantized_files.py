@@ -203,19 +203,6 @@ def _read_gguf(file: Path, name: str) -> QuantizedTensor:
     return QuantizedTensor(name, type_, weights.bits, weights.integers, weights.scales)
 
 
-def _require_name(name: str, names: Collection[str], file: Path) -> None:
-    if name not in names:
-        near = nearest(name, names)
-        raise UsageError(f"{file}: has no tensor {name!r}", f"did you mean {near}?" if near else "")
-
-
-def _package(name: str, file: Path) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError:
-        raise UsageError(f"{file}: the package {name} is missing", f"pip install {name}") from None
-
-
 def _read_safetensors(file: Path, name: str) -> QuantizedTensor:
     safetensors = package("safetensors", file)
     layer = name

@@ -20,7 +20,6 @@ from tuner.core.candidate import Value
 from tuner.core.errors import PAYLOAD, SCRIPT, Failure, OpPlace, Stage, UsageError
 from tuner.core.machine import PresentLoad
 from tuner.core.matmul import Matmul
-from tuner.core.processors import PresentLoad
 from tuner.core.progress import FusionEnded, FusionsFound, FusionStarted, WeightsPacked
 from tuner.core.queries import Counts
 from tuner.core.records import Conditions, GpuState, Measurement, Span, Verdict
