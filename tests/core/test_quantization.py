@@ -75,6 +75,8 @@ def test_only_what_is_moved_and_multiplied_is_counted() -> None:
             {"group_size": 48},
             r"^group size: found 48, allowed channel or multiples of 32, such as 32, 64, 128",
         ),
+        ({"weights": "i8-g16-f16-a8row"}, r"^group size: found 16, allowed channel or multiples of 32"),
+        ({"weights": "i8-g24-f16"}, r"^group size: found 24, allowed channel or multiples of 16"),
         ({"group_size": "half"}, r"^group size: found 'half', allowed 32, 64, 128, \.\.\. or channel$"),
         ({"group_size": 128}, r"^group size: found 128, which does not divide k = 64; allowed are divisors"),
         ({"scale_dtype": "f8"}, r"^scale dtype: found 'f8', allowed f16, bf16, f32$"),

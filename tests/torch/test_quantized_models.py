@@ -87,6 +87,7 @@ FORMS: dict[str, tuple[Callable[[], Any], str]] = {
     "by group": (layer, "i4-g64-f32"),
     "scales of f16": (lambda: layer(dtype=torch.float16), "i4-g64-f16"),
     "ragged": (lambda: layer(n=37), "i4-g64-f32"),
+    "groups of 16, which nibbles do not have": (lambda: layer(group=16), "i8-g16-f32"),
     "per channel": (lambda: layer(group=K), "i4-channel-f32"),
     "one scale for all rows": (
         lambda: Dequantized(
@@ -239,7 +240,7 @@ LEFT: dict[str, Callable[[], Any]] = {
     "a scale for each column of A": lambda: Dequantized(
         lambda own: own.q.float() * own.s, q=integers(N, K), s=torch.rand(K)
     ),
-    "groups of 16": lambda: layer(group=16),
+    "groups of 8": lambda: layer(group=8),
     "a weight rounded to bf16 before a product of f32": lambda: Dequantized(
         lambda own: by_group(own.q, own.s).bfloat16().float(), q=integers(N, K), s=torch.rand(N, 4)
     ),

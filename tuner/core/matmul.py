@@ -70,7 +70,8 @@ def Matmul(  # noqa: N802 - reads as the noun it builds: tuner.tune(tuner.Matmul
             ahead; ``dtype``, f32 or bf16, is that of A. Also a whole format, "i4-g128-f16-zp-a8row".
             "constant": B and the bias are as they are, but packed ahead (dtypes f32, f64, f16, bf16, i8); an
             addend and a factor come at each call.
-        group_size: of quantized weights: elements of K that share a scale, a multiple of 32, or "channel".
+        group_size: of quantized weights: elements of K that share a scale, a multiple of 32, of i8 also of 16
+            where activations are not quantized, or "channel".
         scale_dtype: of quantized weights: type of the scales, n x (k / group_size): "f16", "bf16" or "f32".
         zero_points: of quantized weights: whether a number of each group is subtracted from its integers.
         activations: of quantized weights: "": A as it is. "i8-group" and "i8-row": A is quantized at each

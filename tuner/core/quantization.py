@@ -20,6 +20,7 @@ SCALE_DTYPES = tuple(name for name in reversed(FLOATS) if number_type(name).bits
 ACTIVATION_DTYPES = ("f32", "bf16")  # of A in memory
 BY_GROUP, BY_ROW = ACTIVATION_SCALES = ("group", "row")
 GROUP_MULTIPLE = 32  # the least group, and what others are multiples of
+LEAST_GROUP = 16  # the same of 8 bits where activations are not quantized, as Q6_K of GGUF has
 GROUP_LIMIT = 2**20
 CHANNEL = "channel"  # one group: all of K
 GREATEST = 127  # a quantized activation is between -127 and 127
@@ -47,8 +48,9 @@ class WeightFormat:
     def __post_init__(self) -> None:
         if self.bits not in WEIGHT_BITS.values():
             raise UsageError(f"weights: found {self.bits} bits, allowed 4 or 8")
-        if self.group % GROUP_MULTIPLE or self.group < 0:
-            allowed = f"{CHANNEL} or multiples of {GROUP_MULTIPLE}, such as 32, 64, 128"
+        multiple = self.group_multiple
+        if self.group % multiple or self.group < 0:
+            allowed = f"{CHANNEL} or multiples of {multiple}, such as 32, 64, 128"
             raise UsageError(f"group size: found {self.group}, allowed {allowed}")
         if self.scale_dtype not in SCALE_DTYPES:
             allowed = ", ".join(SCALE_DTYPES)
@@ -57,6 +59,13 @@ class WeightFormat:
             raise UsageError(f"activations: found i8 by {self.activations!r}, allowed by group or row")
         if self.activations == BY_GROUP and not self.group:
             raise UsageError(f"activations: found i8 by group with weights by {CHANNEL}, allowed by row")
+
+    @property
+    def group_multiple(self) -> int:
+        """Returns the least group of such weights, which other groups are multiples of."""
+        if self.bits == WEIGHT_BITS["i8"] and not self.activations:
+            return LEAST_GROUP
+        return GROUP_MULTIPLE
 
     def __str__(self) -> str:
         parts = [f"i{self.bits}", f"g{self.group}" if self.group else CHANNEL, self.scale_dtype]
@@ -96,7 +105,7 @@ class WeightFormat:
         if self.group and k % self.group:
             raise UsageError(
                 f"group size: found {self.group}, which does not divide k = {k}; allowed are divisors of k "
-                f"that are multiples of {GROUP_MULTIPLE}, or {CHANNEL}"
+                f"that are multiples of {self.group_multiple}, or {CHANNEL}"
             )
 
     def moved_bytes(self, sizes: tuple[int, int, int], input_bytes: int, output_bytes: int) -> int:

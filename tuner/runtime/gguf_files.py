@@ -1,4 +1,4 @@
-"""Tensors of GGUF files: integers with a scale, and perhaps an offset, for each 32 elements of a row; floats.
+"""Tensors of GGUF files: integers with a scale, and perhaps an offset, for a few elements of a row; floats.
 
 Matrices of these types keep their integers q; W[j, l] = q s + o, with s and o of the group of l:
 
@@ -9,9 +9,9 @@ Matrices of these types keep their integers q; W[j, l] = q s + o, with s and o o
     Q8_0   32 x i8, f16 d                                  q            s = d        no offset
     Q4_K   8 groups: nibbles, 6 bits c and b; f16 d, f16 e q = u - 8    s = d c      o = 8 d c - e b
     Q5_K   ... and fifth bits                              q = u - 16   s = d c      o = 16 d c - e b
+    Q6_K   16 groups of 16 elements: 6 bits u, i8 c; f16 d q = u - 32   s = d c      no offset
 
-``d c`` is exact in f32; ``o`` is rounded to f32 once. Other types (Q6_K has a scale for 16 elements) are
-floats here, by gguf's own conversion.
+``d c`` is exact in f32; ``o`` is rounded to f32 once. Other types are floats here, by gguf's own conversion.
 
 Source: ggml-common.h and ggml-quants.c in https://github.com/ggml-org/ggml
 """
@@ -41,14 +41,14 @@ FLOAT_TYPES = {"F32": np.float32, "F16": np.float16, "BF16": ml_dtypes.bfloat16}
 
 @dataclass(frozen=True, eq=False)
 class GroupedIntegers:
-    """A matrix W (n x k) as ``integers * scales + offsets``, with a scale and an offset per 32 elements of k.
+    """A matrix W (n x k) as ``integers * scales + offsets``, with a scale and an offset per group of k.
 
     Attributes:
         bits: 4 or 8.
         data: i8; of 8 bits (n, k) integers. Of 4 bits (n, k / 2): byte j of a group has its elements j, plus
             8, in the low nibble, and 16 + j, signed, in the high one.
-        scales: f16 or f32, (n, k / 32).
-        offsets: f32, (n, k / 32); None where all are 0.
+        scales: f16 or f32, (n, groups); a group has 32 elements, of Q6_K 16.
+        offsets: f32, (n, groups); None where all are 0.
     """
 
     bits: int
@@ -245,7 +245,21 @@ def _q5_k(blocks: Bytes) -> GroupedIntegers:
     return GroupedIntegers(8, integers.reshape(len(blocks), -1), *_k_scales(blocks, 16))
 
 
-# A type whose groups are 32 elements -> its parts, of blocks (n, blocks of a row, bytes of a block).
+def _q6_k(blocks: Bytes) -> GroupedIntegers:
+    shape = blocks.shape[:-1]
+    # for each 128 elements 64 bytes of low nibbles, then of high ones, and 32 bytes of four pairs of bits
+    packed = blocks[..., :128].reshape(*shape, 2, 1, 64)
+    nibbles = np.concatenate((packed & NIBBLE, packed >> 4), axis=-2).reshape(*shape, 8, GROUP)
+    pairs = blocks[..., 128:192].reshape(*shape, 2, 1, GROUP)
+    shifts = np.array([0, 2, 4, 6], np.uint8)[:, None]
+    high = ((pairs >> shifts) & np.uint8(3)).reshape(*shape, 8, GROUP)
+    integers = (nibbles | high << 4).view(np.int8) - np.int8(32)
+    factors = np.ascontiguousarray(blocks[..., 192:208]).view(np.int8).astype(np.float32)
+    scales = _halves(blocks, 208).astype(np.float32)[..., None] * factors
+    return GroupedIntegers(8, integers.reshape(len(blocks), -1), scales.reshape(len(blocks), -1))
+
+
+# A type whose groups are 32 or 16 elements -> its parts, of blocks (n, blocks of a row, bytes of a block).
 GROUPED: Mapping[str, Callable[[Bytes], GroupedIntegers]] = {
     "Q4_0": _q4_0,
     "Q4_1": _q4_1,
@@ -254,4 +268,5 @@ GROUPED: Mapping[str, Callable[[Bytes], GroupedIntegers]] = {
     "Q8_0": _q8_0,
     "Q4_K": _q4_k,
     "Q5_K": _q5_k,
+    "Q6_K": _q6_k,
 }

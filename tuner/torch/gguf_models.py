@@ -73,10 +73,10 @@ ARCHITECTURES: Final[Mapping[str, GgufArchitecture]] = {
 def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32) -> Any:
     """Returns transformers' model of a GGUF file, with weights of 4 and 8 bits as they are in the file.
 
-    Matrices of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K and Q5_K stay integers with scales; eager mode dequantizes
-    them at each call, a program of tuner does not. F32, F16 and BF16 become ``dtype``, and so do other types,
-    such as Q6_K, with a warning. A head that the file does not have is that of the embeddings, which are held
-    once.
+    Matrices of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K stay integers with scales; eager mode
+    dequantizes them at each call, a program of tuner does not. F32, F16 and BF16 become ``dtype``, and so do
+    other types, such as IQ4_NL, with a warning. A head that the file does not have is that of the embeddings,
+    which are held once.
 
     Args:
         path: a ``.gguf`` file of the architecture llama, qwen2 or qwen3.

@@ -37,7 +37,7 @@ class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
         return (n, k)
 
     def products(self, data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-        """Returns integers times their scales, f32 (..., groups, 32), of rows of the buffers."""
+        """Returns integers times their scales, f32 (..., groups, elements), of rows of the buffers."""
         grouped = data.unflatten(-1, (scales.shape[-1], -1))
         if self.bits == NIBBLE_BITS:
             grouped = torch.cat(((grouped & NIBBLE) - SIGN, grouped >> NIBBLE_BITS), dim=-1)

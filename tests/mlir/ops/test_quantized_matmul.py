@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.mlir.ops.one_op import line_of
 from tests.mlir.ops.quantized import Case, arrays_of, multiplied
-from tuner.core.quantization import BY_GROUP, BY_ROW, WeightFormat, quantized_text
+from tuner.core.quantization import BY_GROUP, BY_ROW, LEAST_GROUP, WeightFormat, quantized_text
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 
@@ -20,11 +20,14 @@ CASE = Case((3, 40, 64), "f32", W4, "f32", {"scheme": "singles", "tile_m": 2, "t
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
     """Draws a format, sizes, and knobs that fit these."""
-    group = draw(st.sampled_from((0, 32, 64, 128)))
+    group = draw(st.sampled_from((0, 16, 32, 64, 128)))
     k = draw(st.integers(1, 140)) if not group else group * draw(st.integers(1, 4))
     activations = draw(st.sampled_from(("", BY_ROW, *([BY_GROUP] if group else []))))
     scale = draw(st.sampled_from(("f16", "bf16", "f32")))
-    weights = WeightFormat(draw(st.sampled_from((4, 8))), group, scale, draw(st.booleans()), activations)
+    bits = draw(st.sampled_from((4, 8)))
+    if group == LEAST_GROUP:
+        bits, activations = 8, ""
+    weights = WeightFormat(bits, group, scale, draw(st.booleans()), activations)
     dtype = draw(st.sampled_from(("f32", "bf16")))
     output = draw(st.sampled_from(("f32", "bf16"))) if dtype == "bf16" else "f32"
     has_pairs = dtype == "bf16" and not activations and describe_machine().multiplies_pairs

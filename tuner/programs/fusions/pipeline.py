@@ -24,7 +24,7 @@ from tuner.core.fusions import (
     View,
 )
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.quantization import WEIGHT_BITS, quantized_text
+from tuner.core.quantization import GROUP_MULTIPLE, WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.facts import fusion_problem, quantization_in
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
@@ -374,7 +374,10 @@ def _narrowed(fusion: Fusion, integers_of: Callable[[View], tuple[int, int] | No
     least = -(1 << NARROW_BITS - 1)
     greatest = (1 << NARROW_BITS - 1) - 1
     ranges = list(map(integers_of, (inputs[1], *inputs[3:])))
-    if all(range_ is not None and least <= range_[0] and range_[1] <= greatest for range_ in ranges):
+    has_format = form.group % GROUP_MULTIPLE == 0
+    if has_format and all(
+        range_ is not None and least <= range_[0] and range_[1] <= greatest for range_ in ranges
+    ):
         form = replace(form, bits=NARROW_BITS)
     (m, _), (n, k), output = inputs[0].type.shape, inputs[1].type.shape, fusion.outputs[0].type.element
     text = quantized_text((m, n, k), inputs[0].type.element, form, output)

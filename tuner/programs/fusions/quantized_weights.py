@@ -24,7 +24,7 @@ from typing import TypeGuard
 
 from tuner.core.quantization import (
     ACTIVATION_DTYPES,
-    GROUP_MULTIPLE,
+    LEAST_GROUP,
     QUANTIZATION,
     SCALE_DTYPES,
     WeightFormat,
@@ -326,7 +326,7 @@ def _format(weight: QuantizedWeight, n: int, k: int) -> WeightFormat | None:
     allowed = {Digit("n", 1, n), Digit("k", group, k // group)}
     if len(strides) > 1 or any(not set(digits) <= allowed or len(digits) > 2 for digits in others):
         return None
-    if group != k and group % GROUP_MULTIPLE:
+    if group != k and group % LEAST_GROUP:
         return None
     scales = weight.scales.element if weight.scales is not None else "f32"
     return WeightFormat(8, 0 if group == k else group, scales, weight.zero_points is not None)
