@@ -30,6 +30,7 @@ from tuner.torch.element_types import (
     widened,
     wrapped_to,
 )
+from tuner.torch.encoder_layers import encoder_layers
 from tuner.torch.interpolation import interpolations
 from tuner.torch.normalizations import (
     batch_norm,
@@ -44,6 +45,7 @@ from tuner.torch.pooling import adaptive_average_pool, adaptive_max_pool, averag
 from tuner.torch.products import sums_with_products
 from tuner.torch.quotients import fmod, remainder, rounded_quotient
 from tuner.torch.rearrangements import block_diagonal, constant_pad, fold, roll
+from tuner.torch.recurrences import recurrences
 from tuner.torch.written_positions import position_writes
 
 # of the approximation by tanh
@@ -106,6 +108,8 @@ def decompositions() -> dict[Any, Callable[..., Any]]:
         ATEN._efficientzerotensor.default: _zeros,  # noqa: SLF001
         **position_writes(),
         **attentions(table),
+        **encoder_layers(),
+        **recurrences(),
         **sums_with_products(table),
         ATEN.block_diag.default: block_diagonal,
         ATEN.constant_pad_nd.default: constant_pad,

@@ -56,6 +56,7 @@ from tuner.torch.guards import plain
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import with_unpacked_weights
+from tuner.torch.recurrences import why_no_recurrence
 from tuner.torch.refusals import RANDOM, STRIDES, WINDOWS, RefusedOperator, RefusedOperatorsError, place_of
 from tuner.torch.strided_views import why_written_wrongly
 
@@ -349,6 +350,9 @@ def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
 def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
     if node.target is WINDOW_WRITE:
         return WINDOWS
+    why_no_layer = why_no_recurrence(node)
+    if why_no_layer:
+        return why_no_layer
     # torch-mlir's generator is not PyTorch's, nor are its seeds
     if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
         return RANDOM

@@ -18,6 +18,7 @@ STRIDES = "it reads memory by the strides of its input"
 # PyTorch's functionalization makes zeros of the elements between windows, and adds up those of two windows
 WINDOWS = "it writes into windows of a tensor, which changes other elements"
 EXPANDED = "it writes into an expanded tensor, whose elements share memory"  # these are added up
+OPERATOR = re.compile(r"[a-z]\w*(\.\w+){1,2}")  # "aten.sum.dim_IntList", not "<built-in function getitem>"
 FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 # folders whose lines are not the module's
 LIBRARIES = (f"{Path(torch.__file__).parent}{os.sep}", f"{Path(__file__).parents[1]}{os.sep}")
@@ -69,12 +70,22 @@ def require_none(refused: Iterable[RefusedOperator]) -> None:
 
 def place_of(node: torch.fx.Node) -> str:
     """Returns a node's operator before decompositions, with its line if known: "aten.topk at m.py:7"."""
-    operator = node.meta.get("original_aten") or node.target  # the former: before decompositions
-    name = str(operator).removesuffix(".default")
+    name = _operator_of(node).removesuffix(".default")
     line = line_in(node.meta.get("stack_trace") or "")
     if line:
         return f"{name} at {line}"
     return name
+
+
+def _operator_of(node: torch.fx.Node) -> str:
+    """Returns the operator of the graph before decompositions that a node comes from, or the node's own.
+
+    PyTorch's ``original_aten`` is not that of an operator that PyTorch itself computes by others.
+    """
+    for source in node.meta.get("from_node") or ():
+        if OPERATOR.fullmatch(source.target):
+            return str(source.target)
+    return str(node.meta.get("original_aten") or node.target)
 
 
 def line_in(trace: str) -> str:
