@@ -116,6 +116,43 @@ def test_scatters_along_a_dimension_from_the_end_are_refused_by_name(write: Any)
         tuner.torch.compile(module, (X,))
 
 
+class Bags(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Sums of embeddings, which PyTorch computes by an operator of another name."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bags = nn.EmbeddingBag(64, 64)
+        self.last = nn.Linear(64, 64)
+
+    def forward(self, x: Any) -> Any:
+        words = x.argmax(-1)
+        return self.last(self.bags(words, torch.arange(0, 32, 4)))
+
+
+class Triangle(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Reads a triangle, by indices that depend on no argument."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.last = nn.Linear(64, 64)
+
+    def forward(self, x: Any) -> Any:
+        rows, columns = torch.tril_indices(32, 32)
+        return self.last(x) * x[rows, columns].sum()
+
+
+@pytest.mark.parametrize(("made", "in_torch"), [(Bags, "aten.embedding_bag"), (Triangle, "")])
+def test_operators_of_other_names_and_those_of_no_argument_are_found(made: Any, in_torch: str) -> None:
+    module = seeded(made)
+    with pytest.raises(UsageError, match=in_torch or r"aten\.tril_indices"):
+        tuner.torch.compile(module, (X,))
+    program = tuner.torch.compile(module, (X,), fallback="eager")
+    assert in_torch in program.why_no_fusions
+    assert bool(program.why_no_fusions) == bool(in_torch)
+    with torch.no_grad():
+        require_equal(program(X), module(X))
+
+
 class Rotated(nn.Module):  # type: ignore[misc,unused-ignore]
     """A rotation by complex numbers between products, which are multiplied by real numbers, too."""
 

@@ -6,7 +6,7 @@ they belong to the next group, which is computed later and writes them again.
 """
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -18,6 +18,7 @@ from tuner.core.dynamic_sizes import size_ladder
 from tuner.core.errors import CandidateError, UsageError
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.compiled_products import ELEMENTS, Product, compiled_product
+from tuner.torch.module_parts import CompiledOperators
 from tuner.torch.program import array_of
 
 # operators of rows (all, k), matrices (groups, k, n) and the end of each group
@@ -121,10 +122,6 @@ class GroupedProduct(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         result.copy_(computed[: len(rows)])
 
 
-# by the node of a product: it, and the nodes of its rows and of the ends of groups
-GroupedProducts = Mapping[Node, tuple[GroupedProduct, tuple[Node, Node]]]
-
-
 def _sizes(rows: int) -> tuple[int, ...]:
     """Returns the numbers of rows to compile for, where all groups together have ``rows``."""
     return ROWS[: bisect_left(ROWS, rows) + 1]
@@ -145,7 +142,7 @@ def _pieces(bounds: Sequence[int], sizes: Sequence[int]) -> Iterator[Piece]:
 
 def grouped_products(
     nodes: Sequence[Node], constant: Callable[[Node], torch.Tensor | None]
-) -> GroupedProducts:
+) -> CompiledOperators:
     """Returns, by node, the compiled grouped products of a graph, with the nodes of their rows and ends.
 
     ``constant``: returns the value of a node that depends on weights alone, else None. A product by matrices

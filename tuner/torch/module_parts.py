@@ -6,8 +6,8 @@ Operators that write a part of a buffer or an input run by PyTorch, in place.
 
 import operator
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
 from types import MappingProxyType
@@ -30,9 +30,10 @@ from tuner.torch.graph_outputs import (
     returned_values,
     returned_views,
 )
-from tuner.torch.grouped_products import GroupedProducts
 from tuner.torch.parted_function import ChangedTensor, PartedFunction, TensorPart, Tensors
 
+# by node: a module that computes its operator, and the nodes that the module reads
+CompiledOperators = Mapping[Node, tuple[torch.nn.Module, tuple[Node, ...]]]
 # operators without results, which torch.export has checked
 CHECKS = (torch.ops.aten._assert_tensor_metadata.default,)  # noqa: SLF001
 
@@ -124,7 +125,7 @@ class ModuleGraph:
         nodes: Sequence[Node],
         outputs: Sequence[Node],
         in_place: frozenset[Node] = frozenset(),
-        products: GroupedProducts = MappingProxyType({}),
+        operators: CompiledOperators = MappingProxyType({}),
         *,
         shares_weights: bool = False,
     ) -> tuple[Any, tuple[Node, ...]]:
@@ -132,8 +133,8 @@ class ModuleGraph:
 
         The module takes a tensor per node that it reads and returns a tuple of outputs. It holds copies of
         weights, or the weights themselves with ``shares_weights``. The nodes ``in_place`` write their first
-        input. ``products``: compiled products of groups, by node. Nodes of the module have the graph's
-        example values.
+        input. ``operators``: compiled operators, by node. Nodes of the module have the graph's example
+        values.
         """
         graph = torch.fx.Graph()
         root = torch.nn.Module()
@@ -154,10 +155,10 @@ class ModuleGraph:
                 root.register_buffer(name, weight if shares_weights else weight.clone())
                 known[node] = graph.get_attr(name)
                 known[node].meta = dict(node.meta)
-            elif node not in known and node in products:
-                product, operands = products[node]
-                name = f"product_{len(known)}"
-                root.add_module(name, product)
+            elif node not in known and node in operators:
+                compiled, operands = operators[node]
+                name = f"operator_{len(known)}"
+                root.add_module(name, compiled)
                 known[node] = graph.call_module(name, tuple(map(copied, operands)))
             elif node not in known and node in in_place:
                 known[node] = written(graph, node, copied)
@@ -179,6 +180,18 @@ class ModuleGraph:
         arguments, keywords = torch.fx.node.map_arg((node.args, node.kwargs), self.constant)
         value: torch.Tensor = node.target(*arguments, **keywords)  # type: ignore[operator,unused-ignore]
         return value
+
+    def with_values_of(self, nodes: Collection[Node]) -> "ModuleGraph":
+        """Returns the graph with ``nodes``, of its constants, as weights with the values computed here."""
+        values: dict[Node, torch.Tensor] = {}
+        for node in nodes:
+            value = self.constant(node)
+            if isinstance(value, torch.Tensor):
+                values[node] = value
+                continue
+            for user in node.users:  # takes one of several results
+                values[user] = self.constant(user)
+        return replace(self, weights=self.weights | values, constants=self.constants - values.keys())
 
     def values(self, wanted: Sequence[Node]) -> dict[Node, torch.Tensor]:
         """Returns the tensors of the nodes ``wanted`` in the example call, computed in eager mode."""
@@ -240,7 +253,7 @@ def parted_function(
     compiled: PartCompiler,
     *,
     keeps_views: bool = False,
-    products: GroupedProducts = MappingProxyType({}),
+    operators: CompiledOperators = MappingProxyType({}),
 ) -> PartedFunction:
     """Returns a function that runs the nodes ``in_torch`` by PyTorch, and the others as compiled programs.
 
@@ -251,7 +264,7 @@ def parted_function(
         compiled: takes a module and example tensors, returns a function of a tuple of such tensors.
         keeps_views: whether results that are views of inputs or of other results are such views, not
             copies.
-        products: compiled products of groups, by their nodes, which are in ``in_torch``.
+        operators: compiled operators, by their nodes, which are in ``in_torch``.
 
     Parts of views alone run by PyTorch, too. Raises what ``compiled`` raises.
     """
@@ -272,7 +285,7 @@ def parted_function(
         ]
         is_compiled = level % 2 == 0 and not all(map(is_view, nodes))
         shares_weights = is_compiled and any(map(is_dynamic_node, nodes))
-        piece = graph.piece(nodes, outputs, graph.in_place, products, shares_weights=shares_weights)
+        piece = graph.piece(nodes, outputs, graph.in_place, operators, shares_weights=shares_weights)
         pieces.append((is_compiled, outputs, *piece))
     values = graph.values(
         [*dict.fromkeys(node for is_compiled, *_, reads in pieces if is_compiled for node in reads)]

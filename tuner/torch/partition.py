@@ -21,8 +21,9 @@ from tuner.torch.dynamic_sizes import DynamicSize, is_dynamic_node, read_sizes_o
 from tuner.torch.export import require_right_writes, require_static
 from tuner.torch.graph_export import exported_graph
 from tuner.torch.graph_outputs import ChangesTensorsError, is_view
-from tuner.torch.grouped_products import GroupedProducts, grouped_products
+from tuner.torch.grouped_products import grouped_products
 from tuner.torch.module_parts import (
+    CompiledOperators,
     ModuleGraph,
     by_pytorch,
     functional_graph,
@@ -33,6 +34,7 @@ from tuner.torch.padded_nodes import PaddedNodes, is_product, padded_nodes
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
 from tuner.torch.program_family import ProgramFamily
+from tuner.torch.recurrent_blocks import recurrent_blocks
 from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
 from tuner.torch.small_sizes import require_small_sizes
 
@@ -105,13 +107,14 @@ def partitioned(
     graph = ModuleGraph.of(exported, form.tensors_of(arguments, keywords), buffers)
     if reads_code:
         require_small_sizes(graph, partial(_traced_at, module, form, (arguments, dict(keywords)), buffers))
-    products: GroupedProducts = {}
+    own: CompiledOperators = {}
     if not is_all_supported:
         products = grouped_products(graph.nodes, graph.constant)
-    split = partial(parted_function, graph, keeps_views=keeps_views, products=products)
+        own = {**products, **recurrent_blocks(graph.nodes, graph.constant, compiled)}
+    split = partial(parted_function, keeps_views=keeps_views, operators=own)
     padded = padded_nodes(graph, is_all_compiled=is_all_supported)
     compiler = _PartCompiler(compiled, padded.size, tuple(sizes), is_all_supported)
-    function, operators = _parted(graph, refusal, split, compiler, padded, products)
+    function, operators = _parted(graph, refusal, split, compiler, padded, own)
     return ModuleInParts(function, form, operators)
 
 
@@ -137,34 +140,39 @@ def _parted(
     split: Callable[..., PartedFunction],
     compiler: "_PartCompiler",
     padded: PaddedNodes,
-    products: GroupedProducts,
+    own: CompiledOperators,
 ) -> tuple[PartedFunction, tuple[RefusedOperator, ...]]:
-    """Splits a graph, again where a part refuses further operators, until all parts are compiled."""
+    """Splits a graph, again where a part refuses further operators, until all parts are compiled.
+
+    An operator that depends on weights alone is computed here, by PyTorch.
+    """
     complex_nodes = list(filter(_is_complex, graph.nodes))
-    in_torch = frozenset((*padded.in_torch, *products, *complex_nodes))
-    operators = _operators_of(padded.in_torch, products)
+    in_torch = frozenset((*padded.in_torch, *own, *complex_nodes))
+    operators = _operators_of(padded.in_torch, own)
     if operators and compiler.is_all_supported:
         raise RefusedOperatorsError(tuple(operators))
     operators |= _operators_of(dict.fromkeys(complex_nodes, OF_COMPLEX))
+    called = frozenset(graph.nodes)
     latest = refusal
     while True:
         if isinstance(latest, RefusedOperatorsError):
             # an operator without a line may be refused for its complex numbers alone, at first
             solved = frozenset(complex_nodes if latest is refusal else ())
-            unsupported = _unsupported(graph, latest.operators, graph.writes.union(products), solved)
+            unsupported = _unsupported(graph, latest.operators, graph.writes.union(own), solved)
             more = _nodes_of(graph, unsupported) - in_torch
             is_new = bool(more) or (latest is refusal and bool(in_torch))
             if not is_new or latest.needs_whole_module or compiler.is_all_supported:
                 raise latest
-            in_torch |= more
-            operators |= dict.fromkeys(unsupported)
+            operators |= dict.fromkeys(known for known in unsupported if _nodes_of(graph, [known]) & called)
+            in_torch |= more & called
+            graph = graph.with_values_of(more - called)
         parts = _Parts(compiler, LEAST_ELEMENTS if in_torch else 0)
         try:
-            function = split(in_torch, _text(operators), parts.compiled)
+            function = split(graph, in_torch, _text(operators), parts.compiled)
         except RefusedOperatorsError as error:
             latest = error
             continue
-        if not parts.count and not products:
+        if not parts.count and not own:
             if operators and isinstance(refusal, ChangesTensorsError):  # which is no reason here
                 raise RefusedOperatorsError(tuple(operators))
             raise refusal
@@ -181,9 +189,9 @@ def _example_value(node: Node) -> Any:
 
 
 def _operators_of(
-    reasons: Mapping[Node, str], products: GroupedProducts = MappingProxyType({})
+    reasons: Mapping[Node, str], own: CompiledOperators = MappingProxyType({})
 ) -> dict[RefusedOperator, None]:
-    computing = [node for node in filter(_is_computing, reasons) if node not in products]
+    computing = [node for node in filter(_is_computing, reasons) if node not in own]
     return dict.fromkeys(RefusedOperator(place_of(node), reasons[node]) for node in computing)
 
 
@@ -282,7 +290,8 @@ def _nodes_of(graph: ModuleGraph, operators: Iterable[RefusedOperator]) -> froze
     Without a line, all of the name.
     """
     places = frozenset(operator.place for operator in operators)
-    return frozenset(filter(lambda node: place_of(node) in places, graph.nodes))
+    nodes = (*graph.nodes, *graph.constants)
+    return frozenset(filter(lambda node: place_of(node) in places, nodes))
 
 
 def _text(operators: Iterable[RefusedOperator]) -> str:
