@@ -147,6 +147,8 @@ def test_a_break_makes_two_graphs_and_what_is_refused_is_left() -> None:
     with torch.no_grad():
         equal(torch.compile(function, backend="tuner")(X), function(X))
     require_counts(1, 1, "aten.sort")
+    (reason,) = tuner.torch.graph_counts().without_graph
+    assert f"{Path(__file__).name}:" in reason
 
 
 def test_graphs_with_gradients_a_surrounding_autocast_or_dynamic_sizes_are_left() -> None:
@@ -292,6 +294,61 @@ def test_a_refused_graph_is_left_to_eager_mode_where_that_is_faster(
     torch.random.set_rng_state(state)
     equal(x, torch.tensor([3.0, 1.0]) + torch.rand(2))
     require_counts(0, 1, "; eager mode is faster than another" if is_faster else "")
+
+
+class Sorted(nn.Module):  # type: ignore[misc,unused-ignore]
+    """An operator that is not supported."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.sort(x)[0] * 2
+
+
+class Counting(nn.Module):  # type: ignore[misc,unused-ignore]
+    """A product between operators in PyTorch, and a counter of calls that fails after the first few."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self.first = nn.Linear(16, 16)
+        self.table = nn.Buffer(torch.arange(float(most)))
+        self.calls = nn.Buffer(torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: Any) -> Any:
+        self.calls.add_(1)
+        return torch.sort(self.first(x))[0] + self.table[self.calls]
+
+
+@pytest.mark.parametrize("is_faster", [False, True])
+def test_a_graph_in_parts_is_left_to_eager_mode_where_that_is_faster(
+    is_faster: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timed = []
+
+    def timing(theirs: Any, ours: Any, inputs: Any) -> bool:
+        for _ in range(3):
+            equal(ours(*inputs), theirs(*inputs))
+        timed.append(len(inputs))
+        return is_faster
+
+    monkeypatch.setattr(dynamo_backend, "is_eager_faster", graph_fallbacks.is_eager_faster)
+    monkeypatch.setattr(graph_fallbacks, "is_faster", timing)
+    module = nn.Sequential(nn.Linear(16, 16), Sorted()).eval()
+    with torch.no_grad():
+        equal(torch.compile(module, backend="tuner")(X), module(X))
+    assert len(timed) == 1
+    require_counts(int(not is_faster), int(is_faster), "eager mode is faster")
+    assert not is_faster or "aten.sort" in tuner.torch.graph_counts().reasons[0]
+
+
+def test_timing_a_graph_in_parts_changes_no_tensor_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dynamo_backend, "is_eager_faster", graph_fallbacks.is_eager_faster)
+    module = Counting(5).eval()
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        for call in range(1, 4):
+            found = compiled(X)
+            assert module.calls.item() == call
+            equal(found, torch.sort(module.first(X))[0] + call)
+    require_counts(1, 0)
 
 
 def test_a_refused_graph_that_inductor_writes_other_numbers_for_is_left_to_eager_mode(

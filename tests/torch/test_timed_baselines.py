@@ -84,15 +84,30 @@ def test_a_baseline_that_is_faster_by_more_than_noise_has_a_line() -> None:
     assert not any(line.startswith("slower") for line in baseline_lines((slower,), None))
 
 
-@pytest.mark.parametrize(("theirs_s", "is_faster"), [(STEADY, True), (DOUBLED, False)])
-def test_what_is_disturbed_each_time_is_faster_only_where_each_call_is(
-    theirs_s: tuple[float, ...], is_faster: bool, monkeypatch: pytest.MonkeyPatch
+TWICE = tuple(2 * each for each in DOUBLED)
+DISTURBED = tuple(time_s * (1 + 4 * (place % 2)) for place, time_s in enumerate(STEADY))
+
+
+@pytest.mark.parametrize(
+    ("theirs_s", "again_s", "is_faster"),
+    [
+        (STEADY, DOUBLED, True),  # each call is
+        (DOUBLED, DOUBLED, False),
+        (DISTURBED, tuple(1.5 * time_s for time_s in TWICE), True),  # the calls that nothing disturbed
+        (DISTURBED, DISTURBED, False),
+    ],
+)
+def test_what_is_disturbed_each_time_is_faster_where_that_shows_in_single_calls(
+    theirs_s: tuple[float, ...],
+    again_s: tuple[float, ...],
+    is_faster: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     attempts = []
 
     def disturbed(*_: object) -> dict[str, tuple[float, ...]]:
         attempts.append(1)
-        return {"tuner": tuple(2 * each for each in DOUBLED), "tuner again": DOUBLED, "theirs": theirs_s}
+        return {"tuner": TWICE, "tuner again": again_s, "theirs": theirs_s}
 
     monkeypatch.setattr(baseline_calls, "interleaved_times", disturbed)
     assert baseline_calls.is_faster(int, int, ()) == is_faster

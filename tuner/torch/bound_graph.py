@@ -25,6 +25,7 @@ from tuner.torch.export import ExportedModule, export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of, tensor_of_size
 from tuner.torch.own_tensors import with_tensors_as_inputs
+from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import partitioned
 from tuner.torch.program import TensorProgram
 from tuner.torch.refusals import RefusedOperatorsError
@@ -104,6 +105,11 @@ class BoundGraph:
     def loops(self) -> str:
         """Returns a sentence about operations that are scalar loops; "" if these take little of the time."""
         return self._compiled.code.loops
+
+    @property
+    def is_in_parts(self) -> bool:
+        """Returns whether a call runs several parts, some of them by PyTorch."""
+        return isinstance(self._compiled.code.program.function, PartedFunction)
 
     @property
     def in_torch(self) -> str:

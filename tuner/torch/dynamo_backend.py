@@ -22,7 +22,8 @@ from tuner.results.database import known_url
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
 from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
-from tuner.torch.graph_fallbacks import Compiled, fallback_of
+from tuner.torch.dynamo_hooks import hook
+from tuner.torch.graph_fallbacks import Compiled, fallback_of, is_eager_faster
 from tuner.torch.graph_outputs import ReshapesInputError
 from tuner.torch.refusals import RefusedOperatorsError
 from tuner.torch.traced_numbers import EXTREMUM, has_extremum_of_types
@@ -37,13 +38,15 @@ NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 class GraphCounts:
     """Counts of graphs in this process: compiled by the backend, and left to inductor or eager mode.
 
-    A graph that was compiled, but could not be compiled again after a parameter changed, counts in both.
+    A graph that was compiled, but could not be compiled again after a parameter changed, counts in both. What
+    Dynamo makes no graph of runs in eager mode.
     """
 
     taken: int = 0
     left: int = 0
     reasons: tuple[str, ...] = ()  # why graphs were left, one for each
     in_torch: tuple[str, ...] = ()  # per graph that was taken in parts: its operators that run by PyTorch
+    without_graph: tuple[str, ...] = ()  # why Dynamo ended graphs, one for each, with the line
 
 
 class _Counter:
@@ -60,6 +63,11 @@ class _Counter:
         with self._lock:
             reasons = (*self.counts.reasons, " ".join(reason.split()))
             self.counts = replace(self.counts, left=self.counts.left + 1, reasons=reasons)
+
+    def end(self, reason: str) -> None:
+        with self._lock:
+            reasons = (*self.counts.without_graph, reason)
+            self.counts = replace(self.counts, without_graph=reasons)
 
     def reset(self) -> None:
         with self._lock:
@@ -150,6 +158,11 @@ def backend(
         if is_faster(fallback.call, compiled, compiled.copied(inputs)):
             _COUNTER.leave(f"{compiled.loops}; {fallback.name} is faster")
             return fallback.call
+    elif compiled.is_in_parts and is_eager_faster(graph, compiled, compiled.copied(inputs)):
+        in_torch = f", with {compiled.in_torch} in PyTorch" if compiled.in_torch else ""
+        _COUNTER.leave(f"in parts{in_torch}: eager mode is faster")
+        eager: Compiled = graph.forward
+        return eager
     _COUNTER.take(compiled.in_torch)
     return compiled
 
@@ -170,3 +183,4 @@ def register() -> None:
 
     if NAME not in _BACKENDS:
         torch._dynamo.register_backend(backend, name=NAME)  # noqa: SLF001 - torch's documented place
+        hook(backend, _COUNTER.end)

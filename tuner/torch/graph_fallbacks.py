@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from tuner.core.errors import TunerError
 from tuner.mlir.torch_dialect import first_line
 from tuner.torch.baselines import is_faster
 
@@ -19,6 +20,8 @@ EAGER = "eager mode"
 # A graph with more bytes of inputs, or with a longer call, is inductor's without being timed.
 COPIED_BYTES = 2**30
 CALL_SECONDS = 0.3
+FAILURES = (TunerError, AssertionError, LookupError, RuntimeError, ValueError)  # of a call
+RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})  # functions of torch in Dynamo's graphs
 Compiled = Callable[..., Any]
 
 
@@ -35,10 +38,13 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
     """Returns a graph compiled by the backend ``name``, or the graph in eager mode.
 
     Eager mode where the backend fails, is slower than eager mode by more than noise, or writes other numbers
-    into the inputs. ``inputs``: example inputs; they are not written.
+    into the inputs; also for a graph with recurrent layers, of which a backend may write out thousands of
+    steps. ``inputs``: example inputs; they are not written.
     """
     from torch._dynamo import lookup_backend
 
+    if any(getattr(node.target, "__name__", "") in RECURRENT for node in graph.graph.nodes):
+        return Fallback(graph.forward, EAGER, f"; {EAGER} has its recurrent layers")
     try:
         compiled = lookup_backend(name)(graph, list(inputs))
     except Exception as error:  # noqa: BLE001 - inductor needs a C++ compiler, and more
@@ -61,11 +67,27 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
     return Fallback(compiled, name)
 
 
+def is_eager_faster(graph: torch.fx.GraphModule, compiled: Compiled, inputs: Sequence[Any]) -> bool:
+    """Returns whether short calls of a graph are faster in eager mode, by more than noise.
+
+    ``inputs``: of which ``graph`` and ``compiled`` may write. False where calls are long or cannot be timed.
+    """
+    if not _are_timed(inputs):
+        return False
+    try:
+        return _is_short(graph, inputs) and is_faster(graph.forward, compiled, tuple(inputs))
+    except FAILURES:  # many calls may fail where one does not: a cache is full at last
+        return False
+
+
 def _can_be_timed(inputs: Sequence[Any]) -> bool:
     """Returns whether calls without gradients, with copies of the inputs, are such as the user's."""
-    if torch.is_grad_enabled() or not all(isinstance(value, torch.Tensor) for value in inputs):
-        return False
-    return sum(map(_bytes_of, inputs)) <= COPIED_BYTES
+    return _are_timed(inputs) and sum(map(_bytes_of, inputs)) <= COPIED_BYTES
+
+
+def _are_timed(inputs: Sequence[Any]) -> bool:
+    """Returns whether calls without gradients are such as the user's: of tensors alone, without numbers."""
+    return not torch.is_grad_enabled() and all(isinstance(value, torch.Tensor) for value in inputs)
 
 
 def _is_short(graph: torch.fx.GraphModule, inputs: Sequence[torch.Tensor]) -> bool:
