@@ -25,10 +25,12 @@ IDS = torch.tensor([5, 17, 3, 80, 41, 41, 9, 95])
 HEAD = 1  # quantized matmul, next to those of the layers
 
 
-def filled(path: Path, architecture: str = "llama", dtype: torch.dtype = torch.float32) -> Any:
+def filled(
+    path: Path, architecture: str = "llama", dtype: torch.dtype = torch.float32, *, rounds_x: bool = False
+) -> Any:
     with torch.device("meta"):
         model = small_llama.Llama(has_bias=architecture == "qwen2")
-    fill_from_gguf(model, GgufFile(path), architecture, dtype)
+    fill_from_gguf(model, GgufFile(path), architecture, dtype, rounds_x=rounds_x)
     return model
 
 
@@ -106,6 +108,20 @@ def test_activations_of_bf16_are_multiplied_by_the_same_integers(tmp_path: Path)
     assert formats(model) == {"i4-g32-f16"}
 
 
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("Q4_0", "i4-g32-f16-a8group"), ("Q4_K", "i4-g32-f32-a8group"), ("Q6_K", KINDS["Q6_K"])],
+)
+def test_rows_are_rounded_to_i8_where_that_is_asked_for(kind: str, expected: str, tmp_path: Path) -> None:
+    weights = small_llama.write_model(tmp_path / "model.gguf", kind)
+    model = filled(tmp_path / "model.gguf", rounds_x=True)
+    program = tuner.torch.compile(model, (IDS,))
+    require_near(program(IDS), small_llama.by_llama_cpp(weights, IDS.numpy(), pairs_rows=True), 0.02)
+    require_near(program(IDS), model(IDS).double().numpy(), 1e-3)
+    assert formats(model) == {expected}
+
+
 @pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
 def test_weights_that_are_floats_are_parameters(kind: str, tmp_path: Path) -> None:
     weights = small_llama.write_model(tmp_path / "model.gguf", kind)
@@ -173,6 +189,8 @@ def test_other_architectures_and_settings_are_refused(tmp_path: Path) -> None:
         tuner.torch.load_gguf(_written(tmp_path / "c.gguf", "llama", rope__scaling__type="yarn"))
     with pytest.raises(UsageError, match=r"rope.dimension_count: found 16, allowed the size of a head, 32"):
         tuner.torch.load_gguf(_written(tmp_path / "d.gguf", "llama", rope__dimension_count=16))
+    with pytest.raises(UsageError, match=r"activations: found 'i4', allowed i8"):
+        tuner.torch.load_gguf(tmp_path / "a.gguf", activations="i4")
     with pytest.raises(UsageError, match=r"output_norm.weight is missing|blk.0.attn_q.weight is missing"):
         tuner.torch.load_gguf(_written(tmp_path / "e.gguf", "llama", expert_count=0))
     with pytest.raises(

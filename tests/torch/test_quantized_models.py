@@ -25,6 +25,7 @@ from tuner.mlir.fusions.facts import fusion_problem  # noqa: E402
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 from tuner.torch.packed_nibbles import PACKED, TILES, unpacked  # noqa: E402
+from tuner.torch.quantized_layers import rounded_rows  # noqa: E402
 
 F32, BF16 = torch.float32, torch.bfloat16
 TOLERANCE = {F32: 2e-6, BF16: 1e-2}  # of the greatest magnitude: sums of f32; weights rounded to bf16
@@ -158,6 +159,36 @@ def test_rows_of_bf16_are_multiplied_by_integers_and_the_result_is_rounded_in_th
     program = require_equal(module, x)
     assert [each.kind for each in program.function.code.fusions] == [QUANTIZED]
     assert formats(module, x) == ["i4-g64-bf16"]
+
+
+ROUNDED: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "groups of the weights": (lambda x: rounded_rows(x, GROUP), "i4-g64-f32-a8group"),
+    "other groups": (lambda x: rounded_rows(x, 32), "i4-g64-f32"),
+    "in another way": (lambda x: (x * 8).round().to(torch.int8).float() / 8, "i4-g64-f32"),
+    "with another scale": (lambda x: rounded_rows(x, GROUP) * 2, "i4-g64-f32"),
+    "another tensor's scale": (lambda x: rounded_rows(x, GROUP) + x, "i4-g64-f32"),
+}
+
+
+class RoundedLayer(nn.Module):
+    def __init__(self, rounding: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.rounding = rounding
+        self.layer = layer()
+
+    def forward(self, x: Any) -> Any:
+        return self.layer(self.rounding(torch.nn.functional.silu(x)))
+
+
+@pytest.mark.drawn(2)
+@pytest.mark.parametrize("form", ROUNDED)
+def test_rows_that_are_rounded_to_i8_are_multiplied_as_integers(form: str) -> None:
+    torch.manual_seed(12)
+    rounding, expected = ROUNDED[form]
+    module, x = RoundedLayer(rounding).eval(), torch.randn(2, 3, K)
+    x[0, 1, :GROUP] = 0
+    assert formats(module, x) == [expected]
+    require_equal(module, x)
 
 
 def test_weights_take_half_a_byte_each_also_in_the_exported_folder(tmp_path: Path) -> None:

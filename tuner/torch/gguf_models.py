@@ -26,6 +26,7 @@ from tuner.runtime.gguf_files import FLOAT_TYPES, GROUPED, GgufFile, package
 from tuner.torch.quantized_layers import FewBitEmbedding, FewBitLinear, GroupedWeight
 
 DTYPES: Final = (torch.float32, torch.bfloat16)  # of activations
+ROUNDED: Final = "i8"  # activations
 PARAMETERS: Final = (".weight", ".bias")
 EMBEDDING: Final = "token_embd.weight"
 HEAD: Final = "output.weight"
@@ -70,7 +71,7 @@ ARCHITECTURES: Final[Mapping[str, GgufArchitecture]] = {
 
 
 @typed_arguments
-def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32) -> Any:
+def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32, activations: str = "") -> Any:
     """Returns transformers' model of a GGUF file, with weights of 4 and 8 bits as they are in the file.
 
     Matrices of Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q4_K, Q5_K and Q6_K stay integers with scales; eager mode
@@ -81,6 +82,8 @@ def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32) -> Any:
     Args:
         path: a ``.gguf`` file of the architecture llama, qwen2 or qwen3.
         dtype: of activations and of weights that are floats, float32 or bfloat16.
+        activations: "i8" rounds the rows that matrices of integers multiply, in groups of 32, as llama.cpp
+            does, which is faster; "" does not. Matrices of Q6_K multiply rows as they are.
 
     Returns:
         The model, for ``generate`` of transformers; its parameters need no gradients.
@@ -101,6 +104,8 @@ def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32) -> Any:
     path = Path(path)
     if dtype not in DTYPES:
         raise unknown_value("dtype", str(dtype), tuple(map(str, DTYPES)))
+    if activations not in ("", ROUNDED):
+        raise unknown_value("activations", activations, (ROUNDED,))
     if not path.is_file():
         raise UsageError(f"{path}: no such file")
     file = GgufFile(path)
@@ -109,7 +114,7 @@ def load_gguf(path: str | Path, dtype: torch.dtype = torch.float32) -> Any:
         allowed = ", ".join(ARCHITECTURES)
         raise UsageError(f"{path}: found architecture {architecture!r}, allowed {allowed}")
     model = _model_without_weights(file, architecture)
-    fill_from_gguf(model, file, architecture, dtype)
+    fill_from_gguf(model, file, architecture, dtype, rounds_x=activations == ROUNDED)
     return model
 
 
@@ -160,13 +165,16 @@ def _settings(file: GgufFile, architecture: str) -> dict[str, Any]:
     }
 
 
-def fill_from_gguf(model: nn.Module, file: GgufFile, architecture: str, dtype: torch.dtype) -> None:
+def fill_from_gguf(
+    model: nn.Module, file: GgufFile, architecture: str, dtype: torch.dtype, *, rounds_x: bool = False
+) -> None:
     """Gives a causal language model the weights of a file, in place; linear layers become quantized ones.
 
-    ``model``: with the names of transformers' modules and parameters, whose own data are not read. Raises
+    ``model``: with the names of transformers' modules and parameters, whose own data are not read;
+    ``rounds_x``: quantized layers round the rows that they multiply to i8. Raises
     UsageError where a parameter has no tensor, a tensor has no parameter, or sizes differ.
     """
-    filling = _Filling(file, architecture, dtype)
+    filling = _Filling(file, architecture, dtype, rounds_x=rounds_x)
     for name, module in list(model.named_modules()):
         if list(module.parameters(recurse=False)):
             filling.fill(model, name, module)
@@ -178,8 +186,9 @@ def fill_from_gguf(model: nn.Module, file: GgufFile, architecture: str, dtype: t
 class _Filling:
     """Fills a model from a file; of each tensor it makes one weight, which several modules may have."""
 
-    def __init__(self, file: GgufFile, architecture: str, dtype: torch.dtype) -> None:
+    def __init__(self, file: GgufFile, architecture: str, dtype: torch.dtype, *, rounds_x: bool) -> None:
         self._file = file
+        self._rounds_x = rounds_x
         self._dtype = dtype
         self._metadata = file.metadata(f"{architecture}.")
         self._pairs_rows = ARCHITECTURES[architecture].pairs_rows
@@ -206,7 +215,7 @@ class _Filling:
             bias = None
             if "bias" in tensors:
                 bias = self._parameter_of(tensors["bias"])
-            model.set_submodule(name, FewBitLinear(self._groups_of(weight), bias))
+            model.set_submodule(name, FewBitLinear(self._groups_of(weight), bias, rounds_x=self._rounds_x))
         else:
             for parameter, tensor in tensors.items():
                 setattr(module, parameter, self._parameter_of(tensor))

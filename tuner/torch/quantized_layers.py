@@ -8,6 +8,7 @@ packed as its kernel reads them.
 import torch
 from torch import nn
 
+from tuner.core.quantization import GREATEST, GROUP_MULTIPLE, LEAST_MAXIMUM
 from tuner.runtime.gguf_files import GroupedIntegers
 
 NIBBLE = 15
@@ -36,6 +37,11 @@ class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
             k *= 2
         return (n, k)
 
+    @property
+    def elements(self) -> int:
+        """Returns how many elements of k share a scale."""
+        return int(self.sizes[1] // self.scales.shape[1])
+
     def products(self, data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
         """Returns integers times their scales, f32 (..., groups, elements), of rows of the buffers."""
         grouped = data.unflatten(-1, (scales.shape[-1], -1))
@@ -44,20 +50,41 @@ class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
         return grouped.float() * scales.float().unsqueeze(-1)
 
 
-class FewBitLinear(nn.Module):  # type: ignore[misc,unused-ignore]
-    """y = x W^T + bias, computed in f32; y has the type of x."""
+def rounded_rows(x: torch.Tensor, elements: int) -> torch.Tensor:
+    """Returns x (..., k), f32, rounded to i8 by groups of so many ``elements`` of k, as numbers again.
 
-    def __init__(self, groups: GroupedWeight, bias: nn.Parameter | None) -> None:
+    A group's scale is its greatest magnitude over 127 (``tuner.core.quantization``).
+    """
+    grouped = x.unflatten(-1, (-1, elements))
+    largest = grouped.abs().amax(-1, keepdim=True)
+    greatest = torch.full_like(largest, GREATEST)
+    is_small = largest < torch.full_like(largest, float(LEAST_MAXIMUM))
+    inverse = torch.where(is_small, torch.zeros_like(largest), greatest / largest)
+    integers = (grouped * inverse).round().to(torch.int8)
+    return (integers.float() * (largest / greatest)).flatten(-2)
+
+
+class FewBitLinear(nn.Module):  # type: ignore[misc,unused-ignore]
+    """y = x W^T + bias, computed in f32; y has the type of x.
+
+    ``rounds_x``: x is rounded to i8 first, by groups of W of a multiple of 32 elements.
+    """
+
+    def __init__(self, groups: GroupedWeight, bias: nn.Parameter | None, *, rounds_x: bool = False) -> None:
         super().__init__()
         self.groups = groups
         self.bias = bias
+        self.rounds_x = rounds_x and groups.elements % GROUP_MULTIPLE == 0
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Returns x W^T + bias; x: (..., k)."""
         groups = self.groups
         weight = groups.products(groups.data, groups.scales).flatten(1)
         wide = x.float()
-        y = nn.functional.linear(wide, weight)
+        multiplied = wide
+        if self.rounds_x:
+            multiplied = rounded_rows(wide, groups.elements)
+        y = nn.functional.linear(multiplied, weight)
         if groups.offsets is not None:
             sums = wide.unflatten(-1, (groups.offsets.shape[1], -1)).sum(-1)
             y = y + nn.functional.linear(sums, groups.offsets)

@@ -17,13 +17,15 @@ transposed as i8, at compile time (``hoist``).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from math import prod
 from typing import TypeGuard
 
 from tuner.core.quantization import (
     ACTIVATION_DTYPES,
+    BY_GROUP,
+    GROUP_MULTIPLE,
     LEAST_GROUP,
     QUANTIZATION,
     SCALE_DTYPES,
@@ -36,6 +38,7 @@ from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import collapse, empty, expand, transposed
 from tuner.programs.fusions.matmul_forms import UNBATCHED, conversion_of, is_plain
 from tuner.programs.fusions.payload import TensorPayload
+from tuner.programs.fusions.quantized_activations import rounded_rows
 from tuner.programs.fusions.views import moved_loops, number_of
 
 TO_FLOAT, EXTEND, ROUND, SUBTRACT, SCALE = (
@@ -121,14 +124,20 @@ def keep_integers(payload: TensorPayload, first_weight: int) -> None:
         a, b = operations.inputs_of(op)
         k, n = b.type.shape
         weight = _quantized(_followed(b, (_merged([Digit("k", 1, k)]), _merged([Digit("n", 1, n)]))))
+        rows = rounded_rows(a)
         a = _unextended(a)
         dtype = str(a.type.element_type)
         if weight is None or dtype not in ACTIVATION_DTYPES or (weight.is_rounded and dtype != "bf16"):
             continue
         form = _format(weight, n, k)
         reads = [read for read in (weight.integers, weight.scales, weight.zero_points) if read is not None]
-        if form is not None and all(_is_of_weights(read, weights) for read in reads):
-            _replace(op, a, weight, form)
+        if form is None or not all(_is_of_weights(read, weights) for read in reads):
+            continue
+        if rows is not None and rows.group == form.group and not rows.group % GROUP_MULTIPLE:
+            form = replace(form, activations=BY_GROUP)
+            with ir.InsertionPoint(op), op.location:
+                a = _unextended(_reshaped(rows.source, [a.type.shape[0], k]))
+        _replace(op, a, weight, form)
 
 
 def _followed(tensor: Value, dimensions: tuple[Digits, ...]) -> Term:
