@@ -447,7 +447,7 @@ def test_threads_compare_what_one_would_and_multiply_once(monkeypatch: pytest.Mo
     found, multiplying = [], []
 
     def noted(numbers: Array) -> Array:
-        if numbers.shape == (1, 1030, 4):
+        if numbers.shape == (1030, 4):
             multiplying.append(threading.current_thread())
         return wide(numbers)
 

@@ -1,14 +1,11 @@
-"""Offsets of a grouped_matmul: random ones, the group of each row, and products by the matrix of a group."""
+"""Offsets of a grouped_matmul: random ones, and the group of each row."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.numpy_types import widened
-
 Array = npt.NDArray[Any]
-Float64 = npt.NDArray[np.float64]
 Int64 = npt.NDArray[np.int64]
 UNEVEN_GROUPS = 3  # from so many groups on, one is empty and one has a single row
 LIGHTEST = 0.5  # weight of a group relative to the mean one, at least: routing is never even
@@ -63,15 +60,3 @@ def groups_of_rows(offsets: Array, rows: Array) -> Int64:
     groups = np.searchsorted(offsets, rows, side="right") - 1
     groups[(groups < 0) | (rows >= offsets[-1])] = NO_GROUP
     return groups
-
-
-def grouped_part(a: Float64, b: Array, groups: Int64) -> Float64:
-    """Returns each row of A times the matrix of the row's group, (rows, n), in float64.
-
-    NaN for a row whose group is NO_GROUP (-1). ``a``: (rows, k); ``b``: (groups, k, n); ``groups``: (rows,).
-    """
-    part = np.full((len(a), b.shape[2]), np.nan)
-    for group in np.unique(groups[groups != NO_GROUP]):
-        own = groups == group
-        part[own] = a[own] @ widened(b[group]).astype(np.float64)
-    return part

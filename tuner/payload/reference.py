@@ -24,7 +24,7 @@ from tuner.core.numpy_types import (
     wide,
 )
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
-from tuner.payload.group_offsets import grouped_part, groups_of_rows
+from tuner.payload.group_offsets import NO_GROUP, groups_of_rows
 from tuner.payload.special_numbers import SpecialNumbers
 
 Array = npt.NDArray[Any]
@@ -93,32 +93,27 @@ class BaseDraw:
     @cached_property
     def product(self) -> Float64:
         """Returns A times B in float64, shape (batch * m, n); it is computed once."""
-        if self.scales or self.offsets:
-            return self.part(slice(None), slice(None))
-        a, b = self.without_layout
-        product: Float64 = wide(a) @ wide(b)
-        return product.reshape(-1, b.shape[2])
+        return self.part(slice(None), slice(None))
 
     def part(self, rows: slice | Array, columns: slice) -> Float64:
         """Computes and returns a part of A times B in float64: some rows and a range of columns.
 
-        ``rows``: a slice, or row numbers; they count through all matrices of the batch.
+        ``rows``: a slice, or row numbers; they count through all matrices of the batch. NaN for a row that is
+        in no group.
         """
-        a, b = self.without_layout
-        if self.scales:
-            of_rows, of_columns = scaled_operands(a[0], b[0], self.scales, rows, columns)
-            return of_rows @ of_columns
-        if self.offsets:
-            numbers = np.arange(a.shape[1])[rows]
-            return grouped_part(wide(a[0, rows]), b[:, :, columns], self.matrices_of(numbers))
-        if len(a) == 1:
-            return wide(a[0, rows]) @ wide(b[0][:, columns])
-        # a batch: the matrix and the row in it of each number
-        matrices, of_rows = np.divmod(np.arange(len(self.row_norm))[rows], a.shape[1])
-        part = np.empty((len(of_rows), len(range(b.shape[2])[columns])))
-        for matrix in np.unique(matrices):
+        numbers = np.arange(len(self.row_norm))[rows]
+        matrices = self.matrices_of(numbers)
+        part = np.full((len(numbers), len(range(self.column_norm.shape[1])[columns])), np.nan)
+        for matrix in np.unique(matrices[matrices != NO_GROUP]).tolist():
             here = matrices == matrix
-            part[here] = wide(a[matrix, of_rows[here]]) @ wide(b[matrix][:, columns])
+            of_matrix = numbers[here] - self.rows_of(matrix).start
+            a, b = self.factors_of(matrix)
+            if self.scales:
+                left, right = scaled_operands(a, b, self.scales, of_matrix, columns)
+            else:
+                left = wide(a[of_matrix])
+                right = wide(b[:, columns])
+            part[here] = left @ right
         return part
 
     def matrices_of(self, rows: Array) -> npt.NDArray[np.int64]:
