@@ -1,5 +1,7 @@
 """Errors of operations on numbers that are known only in part: divisors and operands near zero, overflow."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -89,3 +91,12 @@ def test_an_op_without_an_evaluation_is_refused_with_those_that_have_one() -> No
     with pytest.raises(UsageError, match=r"^fusion: found arith\.addi of i1, allowed arith\.andi, "):
         apply("arith.addi", (bounded(1.0, 0.0, "i1"), bounded(1.0, 0.0, "i1")), "i1")
     assert "math.cbrt" not in FUNCTIONS
+
+
+def test_erf_is_that_of_the_math_module_to_two_units_in_the_last_place() -> None:
+    near = 10.0 ** np.linspace(-300, 0, 999)
+    numbers = np.concatenate((np.linspace(-7.0, 7.0, 40001), near, -near, [np.inf, -np.inf]))
+    found = of_floats("math.erf", Bounded.exact(numbers, "f64")).value
+    expected = np.array(list(map(math.erf, numbers.tolist())))
+    assert (np.abs(found - expected) <= 2 * np.spacing(np.abs(expected))).all()
+    assert np.isnan(of_floats("math.erf", bounded(np.nan, 0.0)).value)
