@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-from tuner.core.fusions import Fusion
+from tuner.core.fusions import CONTRACTION, ELEMENTWISE, QUANTIZED, Fusion
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.problem_classes import TextProblem
+from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import compile_fusion
 from tuner.mlir.fusions.facts import fusion_problem
-from tuner.mlir.fusions.function import STORE, fusion_function, parse_fusion
+from tuner.mlir.fusions.function import STORE, fusion_arguments, fusion_function, parse_fusion
 from tuner.mlir.ir.reading import walk
-from tuner.mlir.reference.fusion_reference import Expected, draw_inputs, evaluate, worst_error
+from tuner.mlir.reference.fusion_reference import Expected, evaluate, worst_error
+from tuner.mlir.reference.products import PRODUCTS
 from tuner.mlir.transform import new_context
 from tuner.payload.packed_weights import pack, packed_shape
 from tuner.runtime.cpu.jit import JittedModule
+from tuner.targets.cpu.fusion_draws import FusionDraws, view_of
 
 Array = Any
 GUARD = 64  # elements before and after each array: NaN, which shows in a result where it is read
@@ -28,6 +31,18 @@ GUARD = 64  # elements before and after each array: NaN, which shows in a result
 def as_problem(kind: str, text: str) -> TextProblem:
     """Returns the problem of a fusion's text."""
     return fusion_problem(Fusion(kind, text, (), (), ()))
+
+
+def draw_inputs(text: str, rng: Generator) -> tuple[Array, ...]:
+    """Returns random inputs of a fusion, contiguous arrays, as kernels are verified on."""
+    kind = ELEMENTWISE
+    if QUANTIZATION in text:
+        kind = QUANTIZED
+    elif any(name in text for name in PRODUCTS):
+        kind = CONTRACTION
+    draw = FusionDraws(as_problem(kind, text), rng).first
+    views = map(view_of, draw.inputs, fusion_arguments(text))
+    return tuple(map(np.ascontiguousarray, views))
 
 
 def compiled(text: str, script: str | None, *, emulates: bool = False) -> FusionCode:

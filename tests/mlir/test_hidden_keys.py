@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.fusion_runs import as_problem
+from tests.fusion_runs import as_problem, draw_inputs
 from tests.mlir.attention_texts import Attention
 from tuner.mlir.fusions.facts import facts_of
 from tuner.mlir.fusions.hidden_keys import AttentionMask, attention_mask, visible_band, with_visible_band
-from tuner.mlir.reference.fusion_reference import draw_inputs
 
 SIZES = (4, 20, 3, 5)
 ADDED, SELECTED = AttentionMask(2, None, (0, 1, 3)), AttentionMask(2, False, (0, 1, 3))

@@ -21,7 +21,7 @@ from tests.programs.exports.signatures import QuantizedLinear  # noqa: E402
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE  # noqa: E402
 from tuner.core.instruction_sets import NEON  # noqa: E402
 from tuner.core.problem_classes import TextProblem  # noqa: E402
-from tuner.mlir.reference.fusion_reference import input_shapes  # noqa: E402
+from tuner.mlir.fusions.function import fusion_arguments  # noqa: E402
 from tuner.programs.tunable_fusions import tunable_fusions  # noqa: E402
 from tuner.runtime.cpu.host import describe_machine  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
@@ -232,4 +232,4 @@ def test_an_attention_is_tuned_as_one_problem() -> None:
     (problem,) = [each.problem for each in found.problems if each.problem.operation == ATTENTION]
     assert isinstance(problem, TextProblem)
     assert problem.extents == (HEADS, 520, 520, WIDTH // HEADS)
-    assert len(input_shapes(problem.text)) == 4  # queries, keys, the mask, values
+    assert len(fusion_arguments(problem.text)) == 5  # queries, keys, the mask, values; the result

@@ -13,4 +13,5 @@ __all__ = [
     "reference",
     "scaled_product",
     "scratch",
+    "special_numbers",
 ]

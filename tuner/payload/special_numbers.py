@@ -255,7 +255,7 @@ def put_extreme_integers(
     (m, k), n = a.shape, b.shape[1]
     row = int(rng.integers(m))
     columns = rng.permutation(n)[:2].tolist()
-    places = rng.permutation(k)[:OTHERS].tolist() if k > LONG_RUN else []
+    places = other_places(k, rng)
     ends = np.iinfo(a.dtype)
     least = _ExtremeRun(_run(a, places, ends.min, ends.max), ends.min, ends.max, places)
     greatest = _ExtremeRun(_run(a, places, ends.max, ends.min), ends.max, ends.min, places)
@@ -270,6 +270,14 @@ def put_extreme_integers(
         columns=tuple(zip(columns, of_columns, strict=False)),
         rows=((row, of_row),),
     )
+
+
+def other_places(length: int, rng: np.random.Generator) -> list[int]:
+    """Returns random indices in a run of extreme bytes of the given length: of bytes of the other extreme."""
+    if length <= LONG_RUN:
+        return []
+    places: list[int] = rng.permutation(length)[:OTHERS].tolist()
+    return places
 
 
 @dataclass(frozen=True, eq=False)

@@ -72,7 +72,7 @@ def tunable_fusions(
 
 def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refusal:
     from tuner.mlir.fusions.facts import fusion_problem  # loads MLIR
-    from tuner.mlir.reference.fusion_reference import draw_inputs  # loads MLIR
+    from tuner.targets.cpu.fusion_draws import FusionDraws  # loads MLIR
 
     if fusion.kind == fusions.LOOPS:
         return Refusal(fusion.reason)
@@ -80,7 +80,7 @@ def _problem_of(fusion: fusions.Fusion, machine: Machine) -> TextProblem | Refus
         problem = fusion_problem(fusion)
         if initial_configuration(problem, machine) is None:
             return Refusal(why_no_strategy(problem, machine))
-        draw_inputs(problem.text, np.random.default_rng(0))  # raises where results cannot be verified
+        FusionDraws(problem, np.random.default_rng(0))  # raises where results cannot be verified
     except (UsageError, CandidateError) as error:
         return Refusal(str(error))
     return problem

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fusion_runs import as_problem, compiled, error_of, run
+from tests.fusion_runs import as_problem, compiled, draw_inputs, error_of, run
 from tests.mlir.attention_texts import MASKS, Attention
 from tests.mlir.cpu.test_convolutions import AVX2, HERE, feasible, script_of
 from tuner.core.machine import Machine
 from tuner.core.problem_classes import TextProblem
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
-from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate
+from tuner.mlir.reference.fusion_reference import evaluate
 from tuner.space.scripts.choice import first_configuration
 
 SIZES = st.integers(1, 70)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.fusion_runs import as_problem, compiled, run
+from tests.fusion_runs import as_problem, compiled, draw_inputs, run
 from tests.mlir.convolution_texts import Convolution
 from tests.support.fuzzing.cpu_points import emulated_machine
 from tuner.core.candidate import Candidate
@@ -20,7 +20,7 @@ from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
 from tuner.mlir.fusions.convolutions import LAYOUTS
-from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file

@@ -166,7 +166,7 @@ def test_the_special_draw_of_a_residual_accepts_products_in_the_order_of_k() -> 
     problem = Matmul(64, 2048, 512, "f32", "nt", "residual", weights="constant")
     assert isinstance(problem, TextProblem)
     inputs = tuple(argument for argument in fusion_arguments(problem.text) if not argument.is_output)
-    (drawn,) = FusionDraws(problem, inputs, np.random.default_rng(0)).special
+    (drawn,) = FusionDraws(problem, np.random.default_rng(0)).special
     a, b, addend = (
         memory.reshape(argument.shape) for memory, argument in zip(drawn.inputs, inputs, strict=True)
     )

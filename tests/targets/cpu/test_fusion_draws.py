@@ -40,8 +40,7 @@ FILLED = """%two = arith.constant 2.0 : f32
 
 
 def draws_of(problem: TextProblem) -> FusionDraws:
-    inputs = tuple(each for each in fusion_arguments(problem.text) if not each.is_output)
-    return FusionDraws(problem, inputs, rng())
+    return FusionDraws(problem, rng())
 
 
 def special_numbers(draw: Draw, number: int) -> list[float]:
@@ -101,7 +100,7 @@ def test_bytes_are_extreme_over_all_of_k_and_sums_are_no_numbers_of_f32() -> Non
 def test_quantized_rows_and_weights_are_extreme_over_all_of_k(bits: int) -> None:
     text = quantized_text((3, 8, 2048), "f32", WeightFormat(bits, 0, "f32", False, "row"))
     draws = draws_of(as_problem("quantized_matmul", text))
-    q = draws.weights[1].reshape(8, 2048)
+    q = draws.first.inputs[1].reshape(8, 2048)
     least, greatest = (-8, 7) if bits == 4 else (-128, 127)
     assert np.count_nonzero(q[0] == least) >= 2048 - 3 - 4  # lines along the other dimension cross it
     assert np.count_nonzero(q[4] == greatest) >= 2048 - 3 - 4
@@ -113,7 +112,7 @@ def test_quantized_rows_and_weights_are_extreme_over_all_of_k(bits: int) -> None
 
 def test_a_mask_of_truths_has_both() -> None:
     draws = draws_of(as_problem("attention", Attention((12, 20, 16, 24), mask="seen").text()))
-    assert set(draws.usual[0].inputs[2].tolist()) == {False, True}
+    assert set(draws.first.inputs[2].tolist()) == {False, True}
 
 
 def test_an_attention_whose_mask_hides_keys_is_verified_with_a_mask_that_does() -> None:
@@ -123,7 +122,7 @@ def test_an_attention_whose_mask_hides_keys_is_verified_with_a_mask_that_does() 
     problem = as_problem("attention", marked)
     draws = draws_of(problem)
     arguments = [each for each in fusion_arguments(problem.text) if not each.is_output]
-    views = [view_of(*pair) for pair in zip(draws.usual[0].inputs, arguments, strict=True)]
+    views = [view_of(*pair) for pair in zip(draws.first.inputs, arguments, strict=True)]
     assert np.isneginf(views[2]).sum() == 64 * 63 // 2
     assert all(map(np.array_equal, views, as_marked(problem.text, tuple(views))))
     found = present(first_configuration(problem, describe_machine()))
@@ -145,9 +144,7 @@ def test_equal_infinities_are_not_among_the_wrong_elements_that_a_message_names(
 def test_integers_that_are_added_to_sums_have_any_size_and_no_sum_overflows(epilogue: str) -> None:
     problem = Matmul(8, 40, 64, "i8", epilogue=epilogue, weights="constant")
     assert isinstance(problem, TextProblem)
-    arguments = fusion_arguments(problem.text)
-    inputs = tuple(each for each in arguments if not each.is_output or problem.after_product.reads_output)
-    draws = FusionDraws(problem, inputs, rng())
+    draws = draws_of(problem)
     for draw in (*draws.usual, *draws.special, draws.extreme(rng())):
         added = [memory.astype(np.int64) for memory in draw.inputs if memory.dtype == np.int32]
         assert all(np.abs(numbers).max() > 2**28 for numbers in added)

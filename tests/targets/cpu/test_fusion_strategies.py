@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests import byte_fusion_texts as byte_texts
 from tests import fusion_texts as texts
 from tests.default_suite import ALL
-from tests.fusion_runs import as_problem, compiled, error_of, run
+from tests.fusion_runs import as_problem, compiled, draw_inputs, error_of, run
 from tests.support.fuzzing.cpu_points import emulated_machine
 from tests.tuning.fakes import present
 from tuner.core.instruction_sets import NEON
@@ -22,7 +22,7 @@ from tuner.core.machine import Machine, variables_of
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.problem_classes import TextProblem, quantized_problem
 from tuner.core.quantization import WeightFormat
-from tuner.mlir.reference.fusion_reference import draw_inputs, evaluate, worst_error
+from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file

@@ -47,6 +47,7 @@ from tuner.mlir.fusions.convolutions import LAYOUTS, ConvolutionForm, convolutio
 from tuner.mlir.fusions.function import (
     MATMULS,
     STORE,
+    argument_of,
     contractions,
     fusion_arguments,
     fusion_function,
@@ -60,7 +61,7 @@ from tuner.mlir.fusions.function import (
 )
 from tuner.mlir.ir.linalg import is_unsigned
 from tuner.mlir.ir.memrefs import argument_attributes
-from tuner.mlir.ir.reading import op_of, types_of, walk, walk_where
+from tuner.mlir.ir.reading import types_of, walk, walk_where
 
 REDUCTION = "#linalg.iterator_type<reduction>"
 STRIDES = "strides"  # of a convolution: one for each dimension of its window
@@ -328,9 +329,8 @@ def _reads_weight(contraction: Op) -> bool:
 
 
 def _is_weight(operand: Value) -> bool:
-    tensor = op_of(operand, "bufferization.to_tensor")
-    argument = None if tensor is None else tensor.operands[0]
-    if not isinstance(argument, ir.BlockArgument):
+    argument = argument_of(operand)
+    if argument is None:
         return False
     function = argument.owner.owner.operation
     return WEIGHT_ATTRIBUTE in argument_attributes(function, argument.arg_number)

@@ -10,7 +10,7 @@ from tuner.core.fusions import (
     WEIGHT_ATTRIBUTE,
 )
 from tuner.core.quantization import BITS, QUANTIZATION
-from tuner.mlir.bindings import Attribute, Op, ir
+from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.linalg import round_late
 from tuner.mlir.ir.memrefs import argument_attributes
@@ -78,6 +78,13 @@ def indexing_maps(op: Op) -> list[ir.AffineMap]:
 def loops_of(mapping: ir.AffineMap) -> list[int | None]:
     """Returns, for each result of an indexing map, the index of its loop, or None for an expression."""
     return [result.position if isinstance(result, ir.AffineDimExpr) else None for result in mapping.results]
+
+
+def argument_of(tensor: Value) -> ir.BlockArgument | None:
+    """Returns the function's argument whose elements a tensor has; None if it is computed."""
+    read = op_of(tensor, "bufferization.to_tensor")
+    argument = None if read is None else read.operands[0]
+    return argument if isinstance(argument, ir.BlockArgument) else None
 
 
 def loop_extents(op: Op) -> tuple[int, ...]:

@@ -7,11 +7,10 @@ division of integers, reductions other than sums, maxima and minima of floats, o
 i1.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from math import prod
-from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,31 +21,35 @@ from tuner.core.bounded import (
     Bounded,
     Float64,
     apply,
-    product_of_matrices,
     total,
     units_of_error,
 )
 from tuner.core.dtypes import FLOATS
 from tuner.core.errors import UsageError
 from tuner.core.fusion_facts import ZERO_PLANES
-from tuner.core.numpy_types import DTYPES
 from tuner.core.quantization import QUANTIZATION
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import (
     LAYOUTS,
     PAD,
-    ConvolutionForm,
     convolution_form,
     is_padding_of_zeros,
     zero_planes,
 )
-from tuner.mlir.fusions.function import STORE, fusion_function, indexing_maps, loop_extents, parse_fusion
+from tuner.mlir.fusions.function import (
+    STORE,
+    argument_of,
+    fusion_function,
+    indexing_maps,
+    loop_extents,
+    parse_fusion,
+)
 from tuner.mlir.fusions.hidden_keys import with_hidden_keys
 from tuner.mlir.ir.reading import ops_in, walk
+from tuner.mlir.reference.products import PRODUCTS, KnownProduct, product_of
 from tuner.mlir.reference.quantized_reference import quantized_product
 
 Array = npt.NDArray[np.generic]
-MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 COPIES = ("linalg.copy", "linalg.transpose", "linalg.broadcast")
 ADD = "arith.addf"
 # Other ops that reduce, and the element types that they reduce.
@@ -63,8 +66,7 @@ REDUCTIONS = {
 # open, and so is that of the infinity that it gives.
 WHOLE = (
     *COPIES,
-    *MATMULS,
-    *LAYOUTS,
+    *PRODUCTS,
     PAD,
     "linalg.generic",
     "linalg.fill",
@@ -81,70 +83,6 @@ EXACT = (
 )
 
 
-def convolution(op: Op, x: Bounded, weights: Bounded) -> Bounded:
-    """Returns the result of ``op``, a named convolution, of input ``x`` and ``weights``, from sums of 0."""
-    form = convolution_form(op)
-    # as a batch of matmuls, [batch, rows, reduced] x [batch, reduced, columns]; letters name dimensions
-    batch = "".join(dimension for dimension in form.output if dimension in form.weights and dimension != "f")
-    rows = "".join(dimension for dimension in form.output if dimension not in form.weights)
-    columns = "f" if "f" in form.weights else ""
-    sizes = dict(zip(form.weights, weights.value.shape, strict=True))
-    sizes |= dict(zip(form.output, op.results[0].type.shape, strict=True))
-
-    def matrices(letters: str, *parts: str) -> tuple[tuple[int, ...], list[int]]:
-        shape = [prod(map(sizes.__getitem__, part)) for part in parts]
-        return tuple(shape), list(map(letters.index, "".join(parts)))
-
-    seen = x.reshaped(lambda array: _windows(array, form, sizes))
-    left = _arranged(seen, *matrices(form.input + form.window, batch, rows, form.reduced))
-    right = _arranged(weights, *matrices(form.weights, batch, form.reduced, columns))
-    made = product_of_matrices(left, right, str(op.results[0].type.element_type))
-    letters_of_product = batch + rows + columns
-    shape = tuple(map(sizes.__getitem__, letters_of_product))
-    order = list(map(letters_of_product.index, form.output))
-    return made.reshaped(lambda array: array.reshape(shape).transpose(order))
-
-
-def _matmul(op: Op, a: Bounded, b: Bounded) -> Bounded:
-    """Returns the product of a matmul or a batch_matmul, whose operands are read through its indexing maps.
-
-    MLIR's verifier allows transposed operands, and operands that are repeated along a loop.
-    """
-    of_a, of_b, of_c = map(_loops_of, indexing_maps(op))
-    *batch, row, column = of_c
-    summed = column + 1
-    extents = loop_extents(op)
-    left = _by_loops(a, of_a, (*batch, row, summed), extents)
-    right = _by_loops(b, of_b, (*batch, summed, column), extents)
-    return product_of_matrices(left, right, str(op.results[0].type.element_type))
-
-
-def _loops_of(mapping: ir.AffineMap) -> list[int]:
-    return list(map(attrgetter("position"), mapping.results))
-
-
-def _by_loops(bounded: Bounded, loops: list[int], wanted: Sequence[int], extents: Sequence[int]) -> Bounded:
-    """Returns an operand with a dimension for each loop of ``wanted``, repeated along those that it lacks."""
-    present = [*sorted({*wanted} - {*loops}), *loops]
-    order = list(map(present.index, wanted))
-    shape = list(map(extents.__getitem__, present))
-    return bounded.reshaped(lambda array: np.broadcast_to(array, shape).transpose(order))
-
-
-def _arranged(bounded: Bounded, shape: tuple[int, ...], order: list[int]) -> Bounded:
-    return bounded.reshaped(lambda array: array.transpose(order).reshape(shape))
-
-
-def _windows(x: Float64, form: ConvolutionForm, sizes: Mapping[str, int]) -> Float64:
-    shape = [sizes[dimension] for dimension in form.input + form.window]
-    steps = list(x.strides)
-    for index, name in enumerate(form.window):
-        side = form.input.index(name.upper())
-        steps.append(x.strides[side] * form.dilations[index])
-        steps[side] *= form.strides[index]
-    return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
-
-
 @dataclass(frozen=True)
 class Expected:
     """An output in float64, and the error that is allowed for each element."""
@@ -153,40 +91,141 @@ class Expected:
     tolerance: Float64  # infinite: any number is right, also NaN and infinity
 
 
-def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
-    """Returns the outputs of a fusion in float64, with the error that is allowed for a kernel's outputs.
+class FusionReference:
+    """What a fusion computes from draws of its inputs, which mostly have lines of the first draw.
 
-    ``inputs``: the fusion's input arrays, then, for each output that kernels read, what the output holds
-    before the call. Raises UsageError for an operation that is not implemented here, CandidateError for text
-    that is not a fusion.
+    Products of these lines are computed once, see ``KnownProduct``.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._products = defaultdict[str, KnownProduct](KnownProduct)
+        self._first: tuple[Array, ...] = ()  # inputs, which stay as they are
+        self._first_wide: tuple[Float64, ...] = ()
+
+    def evaluate(self, inputs: tuple[Array, ...], seed: int | None = None) -> tuple[Expected, ...]:
+        """Returns the outputs in float64, with the error that is allowed for a kernel's outputs.
+
+        Where the rounding of an intermediate result decides whether an element is NaN, infinite or finite,
+        any number is right: 1 + erf(-inf) is 0 or as small as the error of erf; times infinity, NaN or
+        infinite. With a ``seed`` such elements are found, by two more evaluations in which each intermediate
+        result is moved by its allowed error, in opposite directions; ``seed`` chooses the signs.
+
+        ``inputs``: the fusion's input arrays, then, for each output that kernels read, what the output holds
+        before the call; none of them changes later. They may have NaN and infinity if there is a ``seed``.
+        Raises UsageError for an operation that is not implemented here, CandidateError for text that is not a
+        fusion.
+        """
+        with ir.Context(), ir.Location.unknown():
+            module = parse_fusion(self._text)  # owns the operations
+            function = fusion_function(module)
+            if QUANTIZATION in function.attributes:
+                output = function.regions[0].blocks[0].arguments[-1].type
+                return (Expected(*quantized_product(self._text, inputs, str(output.element_type))),)
+            evaluation = _Evaluation(function, self._wide(inputs), self._products)
+            outputs = evaluation.outputs()
+            for direction in () if seed is None else (-1.0, 1.0):
+                moves = _Moves(direction, np.random.default_rng(seed))
+                moved = replace(evaluation, moves=moves, values={}).outputs()
+                outputs = tuple(map(_where_equal_in_kind, outputs, moved))
+            return outputs
+
+    def _wide(self, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
+        """Returns inputs in float64; of those in the first draw's memory, as weights, always one array."""
+        if not self._first:
+            self._first = inputs
+            self._first_wide = tuple(map(_as_wide, inputs))
+        wide = []
+        for array, first, first_wide in zip(inputs, self._first, self._first_wide, strict=True):
+            is_first = array.__array_interface__ == first.__array_interface__
+            wide.append(first_wide if is_first else _as_wide(array))
+        return tuple(wide)
+
+
+def evaluate(text: str, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
+    """Returns what ``FusionReference.evaluate`` returns, and raises its errors, of a fusion's first draw."""
+    return FusionReference(text).evaluate(inputs)
+
+
+def worst_error(expected: Expected, actual: Array) -> float:
+    """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ.
+
+    0 where the tolerance is infinite: any number is right there.
+    """
+    return float(units_of_error(actual, expected.value, expected.tolerance).max(initial=0.0))
+
+
+def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
+    """Returns the results, in float64, of a module's first function, which takes tensors, on ``inputs``.
+
+    Raises UsageError for an operation that is not implemented here, MLIRError for text that does not parse.
     """
     with ir.Context(), ir.Location.unknown():
-        module = parse_fusion(text)
-        if QUANTIZATION in fusion_function(module).attributes:
-            c = fusion_function(module).regions[0].blocks[0].arguments[-1].type
-            return (Expected(*quantized_product(text, inputs, str(c.element_type))),)
-        return _Evaluation(fusion_function(module), inputs).outputs()
+        module = ir.Module.parse(text)
+        function = module.body.operations[0].operation
+        *ops, end = ops_in(function.regions[0].blocks[0])
+        made = _Evaluation(function, tuple(map(_as_wide, inputs)), defaultdict(KnownProduct))
+        for argument, array in zip(function.regions[0].blocks[0].arguments, inputs, strict=True):
+            made.values[argument] = Bounded.exact(array, str(argument.type.element_type))
+        for op in ops:
+            made.evaluate(op)
+        return tuple(made.array(operand).value for operand in end.operands)
 
 
-def evaluate_special(text: str, inputs: tuple[Array, ...], seed: int) -> tuple[Expected, ...]:
-    """Returns the expected outputs of a fusion whose inputs may have NaN and infinity, with allowed errors.
+def takes_any_size(text: str) -> bool:
+    """Returns whether a fusion consists of sums, products and exact operations only.
 
-    Where the rounding of an intermediate result decides whether an element is NaN, infinite or finite, any
-    number is allowed: 1 + erf(-inf) is 0 or as small as the error of erf; times infinity, NaN or infinite.
-    Such elements differ between this and two more evaluations, in which each intermediate result is moved by
-    its allowed error, in opposite directions; ``seed`` chooses the signs. Raises what ``evaluate`` raises:
-    UsageError or CandidateError.
+    Then results of subnormal and very large inputs have a known tolerance. Functions of ``math`` are
+    approximated for usual arguments, and a division by zero depends on the sign of the zero, which may
+    differ. Raises CandidateError(BIND) for text that is not a fusion.
     """
     with ir.Context(), ir.Location.unknown():
         module = parse_fusion(text)  # owns the operations
         function = fusion_function(module)
-        evaluation = _Evaluation(function, inputs)
-        outputs = evaluation.outputs()
-        for direction in (-1.0, 1.0):
-            moves = _Moves(direction, np.random.default_rng(seed))
-            moved = _Evaluation(function, inputs, moves, evaluation.products).outputs()
-            outputs = tuple(map(_where_equal_in_kind, outputs, moved))
-        return outputs
+        ops = ops_in(function.regions[0].blocks[0])
+        loops = [op for op in ops if op.name == "linalg.generic"]
+        bodies = [operation.operation for op in loops for operation in op.regions[0].blocks[0].operations]
+        return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
+
+
+def multiplied_arguments(text: str) -> frozenset[int]:
+    """Returns the indices of the arguments that an op of PRODUCTS reads as they are.
+
+    Raises CandidateError(BIND) for text that is not a fusion.
+    """
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)  # owns the operations
+        operands = [operand for op in walk(fusion_function(module), *PRODUCTS) for operand in op.operands[:2]]
+        arguments = map(argument_of, operands)
+        return frozenset(argument.arg_number for argument in arguments if argument is not None)
+
+
+def as_marked(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Returns a fusion's inputs, changed so that they are as the attributes of its arguments promise.
+
+    Planes marked as zeros are set to zero in ``inputs``, in place. The mask of an attention with a marked
+    visible band is another array, which hides the keys outside of the band.
+    """
+    return with_hidden_keys(text, _with_zero_planes(text, inputs))
+
+
+def _with_zero_planes(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+    """Returns inputs with zeros in the planes of a volume that ``text`` marks; others as they are."""
+    if ZERO_PLANES not in text:
+        return inputs
+    with ir.Context(), ir.Location.unknown():
+        module = parse_fusion(text)
+        op = walk(fusion_function(module), *LAYOUTS)[0]
+        axis = convolution_form(op).input.index("D")
+        first, last = zero_planes(op)
+        number = op.operands[0].owner.operands[0].arg_number
+    planes = np.moveaxis(inputs[number], axis, 0)  # a view
+    planes[:first], planes[len(planes) - last :] = 0, 0
+    return inputs
+
+
+def _as_wide(array: Array) -> Float64:
+    return np.asarray(array, np.float64)
 
 
 @dataclass(frozen=True)
@@ -214,116 +253,11 @@ def _where_equal_in_kind(expected: Expected, moved: Expected) -> Expected:
     return Expected(value, np.where(is_equal, expected.tolerance, np.inf))
 
 
-def takes_any_size(text: str) -> bool:
-    """Returns whether a fusion consists of sums, products and exact operations only.
-
-    Then results of subnormal and very large inputs have a known tolerance. Functions of ``math`` are
-    approximated for usual arguments, and a division by zero depends on the sign of the zero, which may
-    differ. Raises CandidateError(BIND) for text that is not a fusion.
-    """
-    with ir.Context(), ir.Location.unknown():
-        module = parse_fusion(text)  # owns the operations
-        function = fusion_function(module)
-        ops = ops_in(function.regions[0].blocks[0])
-        loops = [op for op in ops if op.name == "linalg.generic"]
-        bodies = [operation.operation for op in loops for operation in op.regions[0].blocks[0].operations]
-        return all(op.name in WHOLE for op in ops) and all(op.name in EXACT for op in bodies)
-
-
-def evaluate_tensors(text: str, inputs: tuple[Array, ...]) -> tuple[Float64, ...]:
-    """Returns the results, in float64, of a module's first function, which takes tensors, on ``inputs``.
-
-    Raises UsageError for an operation that is not implemented here, MLIRError for text that does not parse.
-    """
-    with ir.Context(), ir.Location.unknown():
-        module = ir.Module.parse(text)
-        function = module.body.operations[0].operation
-        *ops, end = ops_in(function.regions[0].blocks[0])
-        made = _Evaluation(function, inputs)
-        for argument, array in zip(function.regions[0].blocks[0].arguments, inputs, strict=True):
-            made.values[argument] = Bounded.exact(array, str(argument.type.element_type))
-        for op in ops:
-            made.evaluate(op)
-        return tuple(made.array(operand).value for operand in end.operands)
-
-
-def input_shapes(text: str) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """Returns the shape and the MLIR element type, such as "f32", of each input of a fusion.
-
-    Raises CandidateError(BIND) for text that is not a fusion.
-    """
-    with ir.Context(), ir.Location.unknown():
-        module = parse_fusion(text)
-        function = fusion_function(module)
-        types = [ir.MemRefType(argument.type) for argument in function.regions[0].blocks[0].arguments]
-        count = len(types) - len(walk(function, STORE))
-        return tuple((tuple(type_.shape), str(type_.element_type)) for type_ in types[:count])
-
-
-def draw_inputs(text: str, rng: np.random.Generator) -> tuple[Array, ...]:
-    """Returns random inputs of a fusion: standard normal floats, any numbers of i8, 0 or 1 of other integers.
-
-    If an output then has NaN or infinity, each float becomes its magnitude plus 0.1. Masks hide the keys, and
-    planes are zero, that ``text`` marks so, see ``as_marked``. Raises CandidateError(BIND) for text that is
-    not a fusion, UsageError for an operation that ``evaluate`` does not implement.
-    """
-    shapes = input_shapes(text)
-    drawn = tuple(_drawn(shape, element, rng) for shape, element in shapes)
-    inputs = as_marked(text, drawn)
-    if all(np.isfinite(output.value).all() for output in evaluate(text, inputs)):
-        return inputs
-    positive = (
-        np.abs(array) + array.dtype.type(0.1) if element in FLOATS else array
-        for array, (_, element) in zip(drawn, shapes, strict=True)
-    )
-    return as_marked(text, tuple(positive))
-
-
-def as_marked(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns a fusion's inputs, changed so that they are as the attributes of its arguments promise.
-
-    Planes marked as zeros are set to zero in ``inputs``, in place. The mask of an attention with a marked
-    visible band is another array, which hides the keys outside of the band.
-    """
-    return with_hidden_keys(text, _with_zero_planes(text, inputs))
-
-
-def _with_zero_planes(text: str, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Returns inputs with zeros in the planes of a volume that ``text`` marks; others as they are."""
-    if ZERO_PLANES not in text:
-        return inputs
-    with ir.Context(), ir.Location.unknown():
-        module = parse_fusion(text)
-        op = walk(fusion_function(module), *LAYOUTS)[0]
-        axis = convolution_form(op).input.index("D")
-        first, last = zero_planes(op)
-        number = op.operands[0].owner.operands[0].arg_number
-    planes = np.moveaxis(inputs[number], axis, 0)  # a view
-    planes[:first], planes[len(planes) - last :] = 0, 0
-    return inputs
-
-
-def _drawn(shape: tuple[int, ...], element: str, rng: np.random.Generator) -> Array:
-    numbers = rng.standard_normal(shape)
-    if element == "i8":
-        return np.asarray(rng.integers(-128, 128, shape)).astype(DTYPES[element])
-    if element.startswith("i"):  # integers are truths, or numbers that stay small
-        return np.asarray(rng.integers(0, 2, shape)).astype(DTYPES[element])
-    return np.asarray(numbers).astype(DTYPES[element])
-
-
-def worst_error(expected: Expected, actual: Array) -> float:
-    """Returns the largest error in units of the tolerance; infinity where NaN or infinities differ.
-
-    0 where the tolerance is infinite: any number is right there.
-    """
-    return float(units_of_error(actual, expected.value, expected.tolerance).max(initial=0.0))
-
-
 @dataclass
 class _Evaluation:
     function: Op
-    inputs: tuple[Array, ...]
+    inputs: tuple[Float64, ...]
+    known: Mapping[str, KnownProduct]  # by the name of the product's value
     moves: _Moves | None = None  # of each result; None: results are as computed
     products: dict[Value, Bounded] = field(default_factory=dict)  # of inputs, the same in each evaluation
     values: dict[Value, Bounded] = field(default_factory=dict)
@@ -352,10 +286,8 @@ class _Evaluation:
             self.values[op.results[0]] = _constant(op)
         elif op.name == "linalg.fill":
             self.values[op.results[0]] = self.values[op.operands[0]]
-        elif op.name in MATMULS:
-            self.values[op.results[0]] = self._product(op, partial(_matmul, op))
-        elif op.name in LAYOUTS:
-            self.values[op.results[0]] = self._product(op, partial(convolution, op))
+        elif op.name in PRODUCTS:
+            self.values[op.results[0]] = self._product(op)
         elif op.name in COPIES or is_padding_of_zeros(op):
             self.values[op.results[0]] = self._copied(op)
         elif op.name == "linalg.generic":
@@ -369,12 +301,12 @@ class _Evaluation:
         amounts = tuple(zip(op.attributes["static_low"], op.attributes["static_high"], strict=True))
         return self.array(op.operands[0]).reshaped(partial(np.pad, pad_width=amounts))
 
-    def _product(self, op: Op, multiply: Callable[[Bounded, Bounded], Bounded]) -> Bounded:
-        a, b = map(self.array, op.operands[:2])
+    def _product(self, op: Op) -> Bounded:
+        left, right = map(self.array, op.operands[:2])
         made = self.products.get(op.results[0])
         if made is None:
-            made = multiply(a, b)
-            if not np.any(a.error) and not np.any(b.error):
+            made = product_of(op, left, right, self.known[op.results[0].get_name()])
+            if not np.any(left.error) and not np.any(right.error):
                 self.products[op.results[0]] = made
         return self.moved(self.combined(ADD, made, op.operands[2]))
 

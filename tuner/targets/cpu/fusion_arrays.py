@@ -29,7 +29,7 @@ from tuner.payload.reference import Array
 from tuner.runtime.cpu.cold_caches import COPIES_LIMIT
 from tuner.runtime.cpu.memory import GuardedArray, placed_copy, placed_empty
 from tuner.targets.arrays import GLANCE_ELEMENTS, MARKS, KernelArrays
-from tuner.targets.cpu.fusion_draws import DRAWS, Draw, FusionDraws, is_packed_once, view_of
+from tuner.targets.cpu.fusion_draws import Draw, FusionDraws, is_packed_once, view_of
 
 COPIES_LIMIT_BYTES = 2**28  # of packed weights that are kept for later candidates
 OTHER_BYTES = 64  # that a kernel never reads
@@ -60,11 +60,8 @@ class FusionArrays(KernelArrays):
         self._copies: dict[Packings, tuple[tuple[Array, ...], ...]] = {}
         self._other = np.zeros(OTHER_BYTES, np.uint8)
         self._reads_output = problem.after_product.reads_output
-        read = tuple(self._inputs)
-        if self._reads_output:
-            read = self._arguments
-        self._draws = FusionDraws(problem, read, rng)
-        self._draw_now = self._draws.usual[0]
+        self._draws = FusionDraws(problem, rng)
+        self._draw_now = self._draws.first
         self.fill(rng)
 
     @property
@@ -95,7 +92,7 @@ class FusionArrays(KernelArrays):
         return self._copies[packings]
 
     def draw_inputs(self, rng: np.random.Generator) -> None:
-        self._use(self._draws.usual[int(rng.integers(DRAWS))])
+        self._use(self._draws.usual[int(rng.integers(2))])
 
     def change_inputs(self) -> None:
         self._use(next(draw for draw in self._draws.usual if draw is not self._draw_now))

@@ -1,8 +1,9 @@
 """Inputs of a fusion, usual, special and extreme ones, with the outputs that a correct kernel computes.
 
 A draw is one set of random inputs with the outputs expected for them. Outputs are evaluated once per draw, in
-float64, which takes longer than many calls of a kernel. Weights that are matrices have the same numbers in
-all draws, as a program's do: they are packed once. Special draws have
+float64, which takes longer than many calls of a kernel. So most lines that a contraction reads are those of
+the first draw, or multiples: their product is known (``KnownProduct``). Weights that are matrices have the
+same numbers in all draws, as a program's do: they are packed once. Special draws have
 
   - NaN and infinity of either sign, one of each in each input, far apart (quantized matmuls: a NaN in A);
   - zeros, subnormal, large and tiny numbers, in fusions of sums, products and exact operations only;
@@ -25,18 +26,19 @@ from tuner.core.fusion_facts import VISIBLE
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.core.quantization import CONSTANT
-from tuner.mlir.fusions.function import FusionArgument
+from tuner.mlir.fusions.function import FusionArgument, fusion_arguments
 from tuner.mlir.fusions.hidden_keys import attention_mask
 from tuner.mlir.reference.fusion_reference import (
     Expected,
+    FusionReference,
     as_marked,
-    evaluate,
-    evaluate_special,
+    multiplied_arguments,
     takes_any_size,
 )
 from tuner.payload.reference import Array
+from tuner.payload.special_numbers import other_places
 
-DRAWS = 2  # usual ones
+SCALED = 0.5  # what a contraction reads in the second draw, with the other sign: times that in the first
 EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
 LEAST_POSITIVE = 0.1  # where an input has to be positive
@@ -47,8 +49,6 @@ I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greate
 LIKE_SUMS = 2**17  # magnitude of sums of products of bytes, for usual K
 WIDE_SHARE = 0.5  # of integers that are added to such sums: numbers of any size
 FEW_LINES = 4  # along shorter dimensions of a weight no line is extreme: too few would be left as drawn
-LONG_RUN = 1024  # longer sums of extreme bytes exceed 2**24, up to which f32 has all integers
-OTHERS = 3  # of a long run: bytes of the other extreme, so that such sums are odd, and no number of f32
 SHOWN = 0.5  # share of a result that must be finite or, with special numbers in one input only, not NaN
 HIDING = (np.nan, np.inf, -np.inf)
 
@@ -65,49 +65,53 @@ class Draw:
 class PlacedNumbers:
     """Special numbers that are put into random elements of one input of a fusion."""
 
-    number: int  # of the input
+    index: int  # of the input
     numbers: tuple[float, ...]
 
 
 Placements = tuple[PlacedNumbers, ...]
 
 
-def view_of(memory: Array, argument: FusionArgument) -> Array:
-    """Returns the strided view of ``memory`` that a fusion's argument has; its first element is memory[0]."""
-    strides = [stride * memory.itemsize for stride in argument.strides]
-    return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
-
-
-def is_packed_once(argument: FusionArgument) -> bool:
-    """Returns whether an input is a weight matrix.
-
-    A kernel may read it packed, so all draws have the same matrix.
-    """
-    return argument.is_weight and len(argument.shape) > 1
-
-
 class FusionDraws:
     """Draws inputs of a fusion, and evaluates the outputs expected for them."""
 
-    def __init__(
-        self, problem: Problem, inputs: tuple[FusionArgument, ...], rng: np.random.Generator
-    ) -> None:
-        """Draws weights and the usual inputs; positive numbers only, if others give NaN or infinity.
-
-        ``inputs``: arguments that kernels read, C last where they read it.
+    def __init__(self, problem: Problem, rng: np.random.Generator) -> None:
+        """Draws weights and the first inputs; positive numbers only, if others give NaN or infinity.
 
         Raises CandidateError(VERIFY) for a fusion that no reference can evaluate.
         """
         self._problem = problem
-        self._inputs = inputs
+        arguments = fusion_arguments(problem.text)
+        # kernels may read C, the last argument
+        self._inputs = tuple(
+            argument for argument in arguments if not argument.is_output or problem.after_product.reads_output
+        )
         self._is_positive = False
-        self.weights = tuple(self._weight(argument, rng) for argument in inputs)
-        first = self._draw(rng)
-        if not all(np.isfinite(output.value).all() for output in first.expected):  # a negative variance
+        self._reference = FusionReference(problem.text)
+        self._rng_of_second = rng.spawn(1)[0]
+        weights = [self._weight(argument, rng) for argument in self._inputs]
+        self.first = self._draw(weights, rng)
+        if not all(np.isfinite(output.value).all() for output in self.first.expected):  # a negative variance
             self._is_positive = True
-            self.weights = tuple(map(_positive, self.weights))
-            first = self._draw(rng)
-        self.usual = (first, *(self._draw(rng) for _ in range(DRAWS - 1)))
+            self._reference = FusionReference(problem.text)
+            self.first = self._draw(list(map(_positive, weights)), rng)
+
+    @cached_property
+    def usual(self) -> tuple[Draw, Draw]:
+        """Returns two draws of usual numbers, equal for all candidates."""
+        multiplied = multiplied_arguments(self._problem.text)
+        drawn = []
+        for index, (argument, memory) in enumerate(zip(self._inputs, self.first.inputs, strict=True)):
+            if argument.is_weight:
+                drawn.append(memory)
+            elif index in multiplied and argument.element in FLOATS:
+                factor = -SCALED
+                if self._is_positive:
+                    factor = SCALED
+                drawn.append(memory * memory.dtype.type(factor))
+            else:
+                drawn.append(self._drawn(argument, self._rng_of_second))
+        return self.first, self._evaluated(self._marked(tuple(drawn)))
 
     @cached_property
     def special(self) -> tuple[Draw, ...]:
@@ -117,27 +121,27 @@ class FusionDraws:
         """
         if self._problem.weights not in ("", CONSTANT):
             return tuple(self._quantized())
-        return tuple(self._separated(self._placements())) or (self._with(()),)
+        draws = tuple(self._separated(self._placements())) or (self._with(()),)
+        self._reference = FusionReference(self._problem.text)  # its products take memory
+        return draws
 
     def extreme(self, rng: np.random.Generator) -> Draw:
         """Returns a draw of small or large numbers and zeros; a usual draw if a result is not finite then."""
         drawn = []
-        usual = self.usual[0].inputs
-        for argument, weight, base in zip(self._inputs, self.weights, usual, strict=True):
-            drawn.append(weight if argument.is_weight else _extreme(base, rng))
+        for argument, memory in zip(self._inputs, self.first.inputs, strict=True):
+            drawn.append(memory if argument.is_weight else _extreme(memory, rng))
         inputs = self._marked(tuple(drawn))
-        expected = self._evaluated(inputs)
+        expected = FusionReference(self._problem.text).evaluate(self._views(inputs))
         is_finite = all(np.isfinite(output.value).all() for output in expected)
         if is_finite:
             return Draw(inputs, expected)
-        return self.usual[0]
+        return self.first
 
-    def _draw(self, rng: np.random.Generator) -> Draw:
+    def _draw(self, weights: list[Array], rng: np.random.Generator) -> Draw:
         drawn = []
-        for argument, weight in zip(self._inputs, self.weights, strict=True):
+        for argument, weight in zip(self._inputs, weights, strict=True):
             drawn.append(weight if argument.is_weight else self._drawn(argument, rng))
-        inputs = self._marked(tuple(drawn))
-        return Draw(inputs, self._evaluated(inputs))
+        return self._evaluated(self._marked(tuple(drawn)))
 
     def _weight(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
         memory = self._drawn(argument, rng)
@@ -186,9 +190,9 @@ class FusionDraws:
     def _views(self, inputs: tuple[Array, ...]) -> tuple[Array, ...]:
         return tuple(map(view_of, inputs, self._inputs))
 
-    def _evaluated(self, inputs: tuple[Array, ...]) -> tuple[Expected, ...]:
+    def _evaluated(self, inputs: tuple[Array, ...]) -> Draw:
         try:
-            return evaluate(self._problem.text, self._views(inputs))
+            return Draw(inputs, self._reference.evaluate(self._views(inputs)))
         except UsageError as error:
             raise CandidateError(Stage.VERIFY, f"no reference: {error.message}") from error
 
@@ -232,109 +236,51 @@ class FusionDraws:
     def _with(self, placements: Placements) -> Draw:
         seed = self._inputs[0].span if self._inputs else 0
         rng = np.random.default_rng(seed)
-        inputs = list(self.usual[0].inputs)
+        inputs = list(self.first.inputs)
         for index, argument in enumerate(self._inputs):
             if argument.element == "i8" and not argument.is_weight:
                 inputs[index] = inputs[index].copy()
                 _put_extremes(view_of(inputs[index], argument), I8_RANGE[0], I8_RANGE[1] - 1)
         for order, placed in enumerate(placements):
-            memory = inputs[placed.number] = inputs[placed.number].copy()
-            view = view_of(memory, self._inputs[placed.number])
+            memory = inputs[placed.index] = inputs[placed.index].copy()
+            view = view_of(memory, self._inputs[placed.index])
             _put(view, placed.numbers, rng, (order, len(placements)))
         marked = self._marked(tuple(inputs))
-        return Draw(marked, evaluate_special(self._problem.text, self._views(marked), seed))
+        return Draw(marked, self._reference.evaluate(self._views(marked), seed))
 
     def _quantized(self) -> Iterator[Draw]:
         """Yields the draws of a quantized matmul: rows of A of one magnitude, and a NaN.
 
         Not infinity: a kernel may subtract zero points from sums, and quantized activations have no infinity.
         """
-        a = self._inputs[0]
-        rng = np.random.default_rng(a.span)
-        rows = self.usual[0].inputs[0].copy()
+        activations = self._inputs[0]
+        rng = np.random.default_rng(activations.span)
+        rows = self.first.inputs[0].copy()
         has_bytes = self._problem.multiplied_dtype == "i8"
         if has_bytes:
-            sizes = np.abs(rng.standard_normal((a.shape[0], 1))) + LEAST_POSITIVE
-            signs = np.ones(a.shape)
+            sizes = np.abs(rng.standard_normal((activations.shape[0], 1))) + LEAST_POSITIVE
+            signs = np.ones(activations.shape)
             _put_extremes(signs, -1, 1)
-            view_of(rows, a)[...] = (signs * sizes).astype(rows.dtype)
+            view_of(rows, activations)[...] = (signs * sizes).astype(rows.dtype)
         with_nan = rows.copy()
-        _put(view_of(with_nan, a), HIDING[:1], rng)
-        is_hidden = has_bytes and a.shape[0] == 1
-        for memory in (rows, with_nan) if is_hidden else (with_nan,):
-            inputs = (memory, *self.usual[0].inputs[1:])
-            yield Draw(inputs, self._evaluated(inputs))
+        _put(view_of(with_nan, activations), HIDING[:1], rng)
+        nan_fills_result = has_bytes and activations.shape[0] == 1
+        for memory in (rows, with_nan) if nan_fills_result else (with_nan,):
+            yield self._evaluated((memory, *self.first.inputs[1:]))
 
 
-def _numbers_of_any_size(argument: FusionArgument) -> tuple[float, ...]:
-    large = LARGE_NUMBERS[argument.element]
-    dtype = DTYPES[argument.element].type
-    least = float(np.nextafter(dtype(0), dtype(1)))
-    return (-0.0, 0.0, least, large, -1 / large)
+def view_of(memory: Array, argument: FusionArgument) -> Array:
+    """Returns the strided view of ``memory`` that a fusion's argument has; its first element is memory[0]."""
+    strides = [stride * memory.itemsize for stride in argument.strides]
+    return np.lib.stride_tricks.as_strided(memory, argument.shape, strides)
 
 
-def _shows(draw: Draw, *, is_alone: bool) -> bool:
-    """Returns whether enough of each output is finite; ``is_alone``: not NaN, for one input."""
-    for output in draw.expected:
-        shown = ~np.isnan(output.value) if is_alone else np.isfinite(output.value)
-        if np.count_nonzero(shown) < SHOWN * output.value.size:
-            return False
-    return True
+def is_packed_once(argument: FusionArgument) -> bool:
+    """Returns whether an input is a weight matrix.
 
-
-def _parts(placements: Placements) -> Placements:
-    """Returns each input's numbers alone; for one input each NaN or infinity alone, then all others."""
-    if len(placements) > 1:
-        return placements
-    (only,) = placements
-    hiding = [number for number in only.numbers if not np.isfinite(number)]
-    rest = tuple(filter(np.isfinite, only.numbers))
-    groups: list[tuple[float, ...]] = [(number,) for number in hiding]
-    if rest:
-        groups.append(rest)
-    return tuple(replace(only, numbers=numbers) for numbers in groups)
-
-
-def _put(
-    view: Array, numbers: tuple[float, ...], rng: np.random.Generator, order: tuple[int, int] = (0, 1)
-) -> None:
-    """Puts numbers into an array, each at a random place of its share of the elements.
-
-    ``order``: which of how many inputs the array is. The shares of several inputs lie next to each other, in
-    each second input for the numbers in reverse order: so NaN in a row of A hides none in a residual.
+    A kernel may read it packed, so all draws have the same matrix.
     """
-    which, inputs = order
-    size = view.size
-    shares = inputs * len(numbers)
-    for index, number in enumerate(numbers if which % 2 == 0 else numbers[::-1]):
-        share = index * inputs + which
-        first = share * size // shares
-        end = max(first + 1, (share + 1) * size // shares)
-        view[np.unravel_index(int(rng.integers(first, end)), view.shape)] = number
-
-
-def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
-    """Makes two lines of each weight matrix extreme, along its first and its last dimension.
-
-    One of these is the dimension that is not summed up, in whatever order a weight has its dimensions.
-    """
-    if weight.ndim < 2:
-        return
-    for lines in (np.moveaxis(weight, -1, 0), weight):
-        if len(lines) >= FEW_LINES:
-            _put_extremes(lines[0], least, greatest)
-            _put_extremes(lines[len(lines) // 2], greatest, least)
-
-
-def _put_extremes(line: Array, usual: int, other: int) -> None:
-    """Fills an array with a number; if longer than LONG_RUN, some places of its last dimension have another.
-
-    The places are equal for equal lengths, so those of two factors meet.
-    """
-    line[...] = usual
-    length = line.shape[-1] if line.ndim else 0
-    if length > LONG_RUN:
-        line[..., np.random.default_rng(length).permutation(length)[:OTHERS]] = other
+    return argument.is_weight and len(argument.shape) > 1
 
 
 def _positive(memory: Array) -> Array:
@@ -358,3 +304,74 @@ def _extreme(memory: Array, rng: np.random.Generator) -> Array:
     is_zero = (rng.random(memory.size) < ZEROS) & np.isfinite(memory)  # not the -inf of a mask
     numbers[is_zero] *= 0
     return numbers
+
+
+def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
+    """Makes two lines of each weight matrix extreme, along its first and its last dimension.
+
+    One of these is the dimension that is not summed up, in whatever order a weight has its dimensions.
+    """
+    if weight.ndim < 2:
+        return
+    for lines in (np.moveaxis(weight, -1, 0), weight):
+        if len(lines) >= FEW_LINES:
+            _put_extremes(lines[0], least, greatest)
+            _put_extremes(lines[len(lines) // 2], greatest, least)
+
+
+def _put_extremes(line: Array, usual: int, other: int) -> None:
+    """Fills an array with a number; where it is long, some places of its last dimension have another.
+
+    The places are equal for equal lengths, so those of two factors meet.
+    """
+    line[...] = usual
+    length = line.shape[-1] if line.ndim else 0
+    if length:
+        line[..., other_places(length, np.random.default_rng(length))] = other
+
+
+def _numbers_of_any_size(argument: FusionArgument) -> tuple[float, ...]:
+    large = LARGE_NUMBERS[argument.element]
+    dtype = DTYPES[argument.element].type
+    least = float(np.nextafter(dtype(0), dtype(1)))
+    return (-0.0, 0.0, least, large, -1 / large)
+
+
+def _parts(placements: Placements) -> Placements:
+    """Returns each input's numbers alone; for one input each NaN or infinity alone, then all others."""
+    if len(placements) > 1:
+        return placements
+    (only,) = placements
+    hiding = [number for number in only.numbers if not np.isfinite(number)]
+    rest = tuple(filter(np.isfinite, only.numbers))
+    groups: list[tuple[float, ...]] = [(number,) for number in hiding]
+    if rest:
+        groups.append(rest)
+    return tuple(replace(only, numbers=numbers) for numbers in groups)
+
+
+def _shows(draw: Draw, *, is_alone: bool) -> bool:
+    """Returns whether enough of each output is finite; ``is_alone``: not NaN, for one input."""
+    for output in draw.expected:
+        shown = ~np.isnan(output.value) if is_alone else np.isfinite(output.value)
+        if np.count_nonzero(shown) < SHOWN * output.value.size:
+            return False
+    return True
+
+
+def _put(
+    view: Array, numbers: tuple[float, ...], rng: np.random.Generator, order: tuple[int, int] = (0, 1)
+) -> None:
+    """Puts numbers into an array, each at a random place of its share of the elements.
+
+    ``order``: which of how many inputs the array is. The shares of several inputs lie next to each other, in
+    each second input for the numbers in reverse order: so NaN in a row of A hides none in a residual.
+    """
+    which, inputs = order
+    size = view.size
+    shares = inputs * len(numbers)
+    for index, number in enumerate(numbers if which % 2 == 0 else numbers[::-1]):
+        share = index * inputs + which
+        first = share * size // shares
+        end = max(first + 1, (share + 1) * size // shares)
+        view[np.unravel_index(int(rng.integers(first, end)), view.shape)] = number
