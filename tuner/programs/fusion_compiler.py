@@ -84,8 +84,11 @@ def useful_threads(fusion: CompiledFusion, threads: int) -> int:
 def threads_of(fusion: Fusion, problem: Problem, threads: int) -> int:
     """Returns how many threads run a fusion of a program that may use ``threads``: all of them, or 1.
 
-    ``problem``: the fusion as a tuning problem, from which its work is estimated.
+    ``problem``: the fusion as a tuning problem, from which its work is estimated, where that matters: its
+    operations are counted in MLIR.
     """
+    if threads == 1:
+        return 1
     return useful_threads(replace(_summary(fusion, "", problem), origin=FIRST), threads)
 
 

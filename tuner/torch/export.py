@@ -44,7 +44,7 @@ from tuner.torch.graph_corrections import (
     promote_unsigned,
     saturate_bytes,
 )
-from tuner.torch.graph_export import TRACING, exported_graph, unless_refused
+from tuner.torch.graph_export import TRACING, exported_graph, unless_refused, without_collections
 from tuner.torch.graph_outputs import (
     ChangesTensorsError,
     drop_unchanged_buffers,
@@ -193,7 +193,7 @@ def _imported(
     fit_numbers(program.graph)
     # of the operations that torch-mlir lowers; changes of buffers are then results
     table = decompositions() | composites(program.graph)
-    with _views_as_reshapes(program.graph), few_overrides():
+    with _views_as_reshapes(program.graph), few_overrides(), without_collections():
         program = unless_refused(partial(program.run_decompositions, table), raised=UsageError)
     fill_empty(program.graph)
     fold_uniform(program.graph)

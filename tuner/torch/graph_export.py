@@ -70,7 +70,7 @@ def exported_graph(
         own = _own_tensors(arguments, keywords or {})
         export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
         # a graph of torch.compile that is compiled has guards of its own, which an export would add to
-        with _without_collections(), _without_messages(), texts_as_constants(), tracing(None):
+        with without_collections(), _without_messages(), texts_as_constants(), tracing(None):
             traced = partial(_traced, export, reads_code, require_shapes_kept(module))
             program = unless_refused(traced, raised=UsageError)
         if has_extremum_of_types(program.graph):
@@ -177,7 +177,7 @@ def _without_messages() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _without_collections() -> Iterator[None]:
+def without_collections() -> Iterator[None]:
     """Context manager: no garbage is collected, which takes a tenth to a fifth of the time of an export."""
     if not gc.isenabled():
         yield
