@@ -129,6 +129,16 @@ def test_the_back_end_takes_a_recurrent_module_and_sees_changed_weights(made: An
 
 
 @pytest.mark.usefixtures("fresh_back_end")
+@pytest.mark.parametrize("made", [nn.LSTM, nn.GRU])
+def test_the_back_end_takes_sequences_of_several_lengths_and_rows(made: Any) -> None:
+    module = seeded(lambda: nn.Sequential(nn.Linear(WIDTH, WIDTH), made(WIDTH, HIDDEN)))
+    compiled: Any = torch.compile(module, backend="tuner")
+    with torch.no_grad():
+        for x in (X, X[:3], X[:4, :2], X[:4, :2]):
+            require_equal(compiled(x), module(x))
+
+
+@pytest.mark.usefixtures("fresh_back_end")
 def test_with_gradients_dynamo_makes_no_graph_of_a_recurrent_module_and_that_is_counted() -> None:
     module = seeded(lambda: nn.LSTM(WIDTH, HIDDEN))
 

@@ -96,11 +96,15 @@ class RecurrentForm:
         """Returns why an operator of this form is not computed for an input of ``size``; "" if it is."""
         if self.train and self.dropout:
             return RANDOM
-        if len(size) != 3 or not all(isinstance(extent, int) and extent for extent in size):
+        if not all(isinstance(extent, int) and extent for extent in size):
             return "of a size that is not static"
-        if self.steps(size) > MOST_STEPS:
+        if self.is_long(size):
             return f"it has {self.steps(size)} steps: a program has at most {MOST_STEPS}"
         return ""
+
+    def is_long(self, size: Sequence[Any]) -> bool:
+        """Returns whether an input of ``size`` is static and takes more steps than a program has."""
+        return all(isinstance(extent, int) for extent in size) and self.steps(size) > MOST_STEPS
 
     def weights_of(self, params: Sequence[torch.Tensor], *, has_projection: bool) -> list["Weights"]:
         """Returns the weights of each layer and direction, from the operator's list ``params``."""

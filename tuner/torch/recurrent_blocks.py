@@ -4,7 +4,6 @@ A program with each step of a long sequence would take minutes to compile.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -37,7 +36,8 @@ def recurrent_blocks(
         form = RecurrentForm(*options)
         inputs = tuple(_pytree.tree_leaves((x, states)))
         weights = list(map(constant, params))
-        if any(weight is None for weight in weights) or not _is_long(form, x.meta["val"].shape):
+        is_random = form.train and form.dropout
+        if is_random or any(weight is None for weight in weights) or not form.is_long(x.meta["val"].shape):
             continue
         try:
             layers = RecurrentBlocks(node.target, form, weights, inputs, compiled)
@@ -45,13 +45,6 @@ def recurrent_blocks(
             continue
         blocks[node] = (layers, inputs)
     return blocks
-
-
-def _is_long(form: RecurrentForm, size: Sequence[Any]) -> bool:
-    """Returns whether a layer is refused for the number of its steps alone."""
-    short = list(size)
-    short[form.along] = 1
-    return bool(form.why_refused(size)) and not replace(form, layers=1).why_refused(short)
 
 
 class RecurrentBlocks(torch.nn.Module):  # type: ignore[misc,unused-ignore]
