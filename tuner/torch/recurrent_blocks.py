@@ -37,7 +37,8 @@ def recurrent_blocks(
         inputs = tuple(_pytree.tree_leaves((x, states)))
         weights = list(map(constant, params))
         is_random = form.train and form.dropout
-        if is_random or any(weight is None for weight in weights) or not form.is_long(x.meta["val"].shape):
+        is_constant = all(map(torch.is_tensor, weights))
+        if is_random or not is_constant or not form.is_long(x.meta["val"].shape):
             continue
         try:
             layers = RecurrentBlocks(node.target, form, weights, inputs, compiled)
