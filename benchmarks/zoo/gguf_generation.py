@@ -17,6 +17,7 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from operator import sub
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -33,7 +34,8 @@ LIMIT_S = 1800.0
 EAGER, TUNER, ROUNDED, INDUCTOR, LLAMA = "eager", "tuner", "tuner i8", "inductor", "llama.cpp"
 WAYS = {EAGER: ("", ""), TUNER: ("tuner", ""), ROUNDED: ("tuner", "i8"), INDUCTOR: ("inductor", "")}
 SLOW = (EAGER, INDUCTOR)
-Call = Callable[[int], Any]  # generates so many tokens after the prompt
+Generated = tuple[Any, list[float]]  # tokens; when it began, the prompt's token came, and each later one
+Call = Callable[[], Generated]
 
 
 @dataclass(frozen=True)
@@ -79,21 +81,18 @@ def generation_of(kind: str, hidden: int, layers: int, rounds: int) -> GgufGener
             calls[LLAMA] = _llama(path)
         except (ImportError, ValueError) as error:
             without[LLAMA] = str(error)
-        tokens = {way: call(TOKENS) for way, call in calls.items()}  # compiles
-        for call in calls.values():
-            call(2)  # the cache is another one at its second use
-            call(1)
+        tokens = {way: call()[0] for way, call in calls.items()}  # compiles
         left = tuner.torch.graph_counts().reasons
         seconds = _seconds(calls, rounds)
     prompts = {way: median(first for first, _ in pairs) for way, pairs in seconds.items()}
-    steps = {way: median(all_s - first for first, all_s in pairs) for way, pairs in seconds.items()}
+    steps = {way: median(step for _, step in pairs) for way, pairs in seconds.items()}
     return GgufGeneration(
         kind,
         is_equal=bool(torch.equal(tokens[TUNER], tokens[EAGER])),
         left=left,
         without=without,
         prompt_per_s={way: round(PROMPT / taken, 1) for way, taken in prompts.items()},
-        decode_per_s={way: round((TOKENS - 1) / taken, 2) for way, taken in steps.items()},
+        decode_per_s={way: round(1 / taken, 2) for way, taken in steps.items()},
     )
 
 
@@ -103,21 +102,37 @@ def _prompt() -> Any:
     return torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.manual_seed(0))
 
 
+class _Times:
+    """A streamer of transformers' ``generate``, which is given the prompt and then each token."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    def put(self, _: Any) -> None:
+        """Notes the time."""
+        self.seconds.append(time.perf_counter())
+
+    def end(self) -> None:
+        """Does nothing: the last token was noted."""
+
+
 def _generator(path: Path, backend: str, activations: str) -> Call:
-    """Returns a function that generates so many tokens by a back end, "" for eager mode."""
+    """Returns a function that generates all tokens by a back end, "" for eager mode."""
     import torch
 
     import tuner.torch
 
     model = tuner.torch.load_gguf(path, activations=activations)
     if backend:
-        model.forward = torch.compile(model.forward, backend=backend)
-    caches: Any = importlib.import_module("transformers").StaticCache
-    cache = caches(config=model.config, max_cache_len=PROMPT + TOKENS)
+        # static: torch would take the sizes of another model's prompt for those of this one
+        model.forward = torch.compile(model.forward, backend=backend, dynamic=False)
 
-    def generate(count: int) -> Any:
-        cache.reset()
-        return model.generate(_prompt(), past_key_values=cache, max_new_tokens=count, do_sample=False)
+    def generate() -> Generated:
+        times = _Times()
+        tokens = model.generate(
+            _prompt(), max_new_tokens=TOKENS, do_sample=False, cache_implementation="static", streamer=times
+        )
+        return tokens, times.seconds
 
     return generate
 
@@ -128,28 +143,29 @@ def _llama(path: Path) -> Call:
     model = library.Llama(str(path), n_threads=1, n_threads_batch=1, n_ctx=256, n_batch=PROMPT, verbose=False)
     prompt = _prompt()[0].tolist()
 
-    def generate(count: int) -> Any:
+    def generate() -> Generated:
+        seconds = [time.perf_counter()]
         model.reset()
         model.eval(prompt)
-        for step in range(count - 1):
+        seconds.append(time.perf_counter())
+        for step in range(TOKENS - 1):
             model.eval([3 + step])
+            seconds.append(time.perf_counter())
+        return None, seconds
 
     return generate
 
 
 def _seconds(calls: dict[str, Call], rounds: int) -> dict[str, list[tuple[float, float]]]:
-    """Returns seconds of the prompt, and of it with all tokens, of each way in each round."""
+    """Returns of each way the seconds of the prompt, and the median of those of a token, in each round."""
     seconds: dict[str, list[tuple[float, float]]] = {way: [] for way in calls}
     for index in range(rounds):
         for way, call in calls.items():
             if way in SLOW and index >= SLOW_ROUNDS:
                 continue
-            taken = []
-            for count in (1, TOKENS):
-                began = time.perf_counter()
-                call(count)
-                taken.append(time.perf_counter() - began)
-            seconds[way].append((taken[0], taken[1]))
+            _, times = call()
+            first, *steps = map(sub, times[1:], times)
+            seconds[way].append((first, median(steps)))
     return seconds
 
 
