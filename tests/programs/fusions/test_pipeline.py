@@ -24,6 +24,7 @@ from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, FusedProgram
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.execution import host_function
+from tuner.programs.fusions import outlining
 from tuner.programs.fusions.hoisting import init_parts
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
@@ -146,6 +147,29 @@ def test_a_transposed_weight_is_a_view_that_is_packed_without_code() -> None:
         constant = made.weights[number]
         assert found[part.results[0]].flags.c_contiguous == (not part.order)
         np.testing.assert_array_equal(found[part.results[0]], constant.T if part.order else constant)
+
+
+def test_equal_layers_are_written_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipelines: list[str] = []
+    run_passes = outlining.run_passes
+
+    def counted(module: ir.Module, pipeline: str) -> None:
+        pipelines.append(pipeline)
+        run_passes(module, pipeline)
+
+    monkeypatch.setattr(outlining, "run_passes", counted)
+    counts = []
+    for layers in (2, 6):
+        pipelines.clear()
+        payload = PayloadText()
+        hidden = payload.argument(4, 8)
+        for _ in range(layers):
+            hidden = payload.unary("relu", linear(payload, hidden, 8))
+        made = formed(payload.text(hidden))
+        assert len(made.program.fusions) == layers
+        assert len({fusion.text for fusion in made.program.fusions}) == 1
+        counts.append(len(pipelines))
+    assert counts[0] == counts[1] > 0
 
 
 def test_a_concatenation_of_weights_is_computed_once() -> None:
