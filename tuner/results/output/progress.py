@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY_S = 5.0  # at most one line in this time, so that the log of a long run stays readable
 MIB = 1 << 20
+NEARLY_DONE = 0.8  # of a compilation: a log gets no line of the rest
 LEAST_BAR = 5  # columns of a bar next to a long line, with the space after it
 COMPILING = "compiling candidates"
 COMPILING_INITIAL = "compiling the initial configurations"
@@ -529,7 +530,7 @@ class PlainCompileProgress:
 
     def __call__(self, event: CompileEvent) -> None:
         self._state.take(event)
-        is_ended = isinstance(event, FusionEnded)
+        is_ended = isinstance(event, FusionEnded) or self._state.share >= NEARLY_DONE
         if not is_ended and time.monotonic() >= self._due_s:
             self._due_s = math.inf
             _print(f"compiling: {self._state.line}")
