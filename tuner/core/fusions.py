@@ -24,6 +24,9 @@ from tuner.core.dtypes import number_type
 
 HASH_DIGITS = 12  # of a text's SHA-256 in the key of a problem
 FUSION_ENTRY = "fusion"  # name of a fusion's function, in its text and in its code
+# Of an argument of a payload's function: the number of the result that is its new value. That result is not
+# returned, but written into the argument's memory.
+NEW_VALUE = "tuner.new_value"
 WEIGHT_ATTRIBUTE = "tuner.weight"  # of an argument of a fusion's function: the same numbers at each call
 SOURCE = "node "  # begins the location of an operation that comes from a node of a graph; its name follows
 ROOT_ATTRIBUTE = "root"  # of the last operation of a fusion, whose tiles the schedule fuses the others into
@@ -101,7 +104,8 @@ class FusedProgram:
     fusions: tuple[Fusion, ...]
     buffers: tuple[Buffer, ...]
     arguments: tuple[TensorType, ...]  # of the program, without weights
-    results: tuple[TensorType, ...]
+    results: tuple[TensorType, ...]  # without the new values of arguments
     # A module whose function ``init`` computes the weights of WEIGHT buffers from those of the payload;
     # "": they are the same.
     init: str = ""
+    changed: tuple[int, ...] = ()  # numbers of the arguments that the fusions change, ascending

@@ -10,7 +10,7 @@ from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import ir, passmanager, torch_dialect
-from tuner.mlir.ir.reading import replace_results, types_of
+from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, replace_results, types_of
 
 # Begins the name in an operation's location; after it come the operator and its line of the module.
 MARK = "operator "
@@ -125,6 +125,7 @@ def _run_pipelines(module: Any) -> None:
     for pipeline in PIPELINES:
         passmanager.PassManager.parse(pipeline).run(module.operation)
     _replace_scans(module)
+    _replace_row_writes(module)
 
 
 def _place(location: Any) -> str:
@@ -153,6 +154,8 @@ def _drop_operators(module: Any, operators: Collection[str]) -> bool:
     results = types_of(block.operations[len(block.operations) - 1].operands)
     type_ = ir.TypeAttr.get(ir.FunctionType.get(inputs, results))
     function.attributes["function_type"] = type_
+    if ARGUMENT_ATTRIBUTES in function.attributes:  # one for each argument
+        del function.attributes[ARGUMENT_ATTRIBUTES]
     return bool(dropped)
 
 
@@ -206,6 +209,40 @@ def _replace_scans(module: Any) -> None:
         end.erase()
         replace_results(scan, new.results)
         scan.erase()
+
+
+def _replace_row_writes(module: Any) -> None:
+    """Replaces scatters of torch-mlir's own dialect that write rows at positions, in place.
+
+      %r = tm_tensor.scatter {dimension_map = array<i64: 0>} unique_indices(true)
+        ins(%rows, %at : tensor<3x1x8xf32>, tensor<3x1xi64>) outs(%x : tensor<9x8xf32>) {
+      ^bb0(%new: f32, %old: f32):
+        tm_tensor.yield %new : f32
+      } -> tensor<9x8xf32>
+    becomes
+      %r = tensor.scatter %rows into %x[%at] scatter_dims([0]) unique
+    """
+    scatters: list[Any] = []
+
+    def collect(op: Any) -> Any:
+        if op.name == "tm_tensor.scatter" and _is_row_write(op):
+            scatters.append(op)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(collect)
+    for scatter in scatters:
+        rows, at, x = scatter.operands
+        attributes = {"scatter_dims": ir.DenseI64ArrayAttr.get([0]), "unique": ir.UnitAttr.get()}
+        with ir.InsertionPoint(scatter), scatter.location:
+            new = ir.Operation.create("tensor.scatter", [x.type], [rows, x, at], attributes)
+        replace_results(scatter, new.results)
+        scatter.erase()
+
+
+def _is_row_write(scatter: Any) -> bool:
+    *others, end = scatter.regions[0].blocks[0].operations
+    is_written = not others and end.operands[0] == scatter.regions[0].blocks[0].arguments[0]
+    return is_written and list(ir.DenseI64ArrayAttr(scatter.attributes["dimension_map"])) == [0]
 
 
 def _problems(module: Any) -> list[tuple[str, str]]:

@@ -124,6 +124,7 @@ class CTensor:
 
     name: str
     type: SizedType
+    is_changed: bool = False  # an argument that a call changes
 
     @property
     def shape(self) -> str:
@@ -220,7 +221,11 @@ def _values(image: SizedImage, prefix: str, numbers: Mapping[int, int]) -> dict[
     memory = _memory(image)
     codes = list(map(CODE, image.programs))
     programs = [_program(program, prefix, numbers, memory) for program in image.programs]
-    arguments = list(map(CTensor, map("argument_{}".format, count()), signature.arguments))
+    changed = {*chain.from_iterable(map(attrgetter("changed"), codes))}
+    arguments = [
+        CTensor(f"argument_{number}", type_, number in changed)
+        for number, type_ in enumerate(signature.arguments)
+    ]
     results = list(map(CTensor, map("result_{}".format, count()), signature.results))
     tensors = (*arguments, *results)
     sizes = None if image.sizes is ONE_SIZE else image.sizes
@@ -237,6 +242,7 @@ def _values(image: SizedImage, prefix: str, numbers: Mapping[int, int]) -> dict[
         "arguments": arguments,
         "results": results,
         "parameters": _parameters(prefix, arguments, results, has_size=sizes is not None),
+        "changed": [tensor.name for tensor in arguments if tensor.is_changed],
         "bit_types": tuple(dict.fromkeys(filter(_is_bits, map(attrgetter("element"), tensors)))),
         "reads": signature.reads,
         "returns": signature.returns,
@@ -260,7 +266,9 @@ def _parameters(
     parameters = [f"struct {prefix}_object *object"]
     if has_size:
         parameters.append("int64_t n")
-    parameters += [f"const {tensor.c_type} *{tensor.name}" for tensor in arguments]
+    for tensor in arguments:
+        qualifier = "" if tensor.is_changed else "const "
+        parameters.append(f"{qualifier}{tensor.c_type} *{tensor.name}")
     parameters += [f"{tensor.c_type} *{tensor.name}" for tensor in results]
     return ", ".join(parameters)
 

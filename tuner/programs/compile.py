@@ -16,7 +16,7 @@ from tuner.core.device_programs import DeviceOptions, Form
 from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
-from tuner.core.fusions import Fusion
+from tuner.core.fusions import NEW_VALUE, Fusion
 from tuner.core.problem import Problem
 from tuner.core.progress import CompileObserver
 from tuner.core.typed_arguments import typed_arguments
@@ -232,6 +232,8 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
     program with an operation that could be wrong at a padded size.
     """
     require_on_cpu(request.target, sizes)
+    if NEW_VALUE in request.text:
+        raise UsageError(f"sizes {sizes.text} cannot be combined with an argument that is written in place")
     if request.scripts:
         raise UsageError(f"sizes {sizes.text} cannot be combined with scripts: matmuls differ by size")
 

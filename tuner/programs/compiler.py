@@ -16,6 +16,7 @@ from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, DeviceWork, MatmulKernel
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
+from tuner.core.fusions import NEW_VALUE
 from tuner.core.gpu import Chip, chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
@@ -158,6 +159,7 @@ class ProgramCompiler:
                 if isinstance(fused, CompiledProgram):
                     return fused
                 reason = fused.text
+            _require_no_changes(text, reason)
             if not self.support.has_device:
                 whole = partial(self._compile_whole, text, entry, scripts, reason, is_checked=is_checked)
                 if as_fusions and not is_checked and scripts == {}:
@@ -391,6 +393,15 @@ def _tuned_kernels(tuned: Mapping[Problem, FusionSchedule]) -> tuple[TunedKernel
     return tuple(
         TunedKernel(replace(problem, epilogue="none"), schedule) for problem, schedule in tuned.items()
     )
+
+
+def _require_no_changes(text: str, reason: str) -> None:
+    """Raises UsageError for a program that writes an argument in place; ``reason``: why it has no fusions."""
+    if NEW_VALUE in text:
+        because = reason or "fusions are not asked for"
+        raise UsageError(
+            f"payload: only fusions on the CPU write an argument in place ({NEW_VALUE}): {because}"
+        )
 
 
 def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> CompiledProgram:

@@ -49,6 +49,7 @@ from tuner.programs.fusions.operations import arithmetic_of
 from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
+from tuner.programs.lowering.row_writes import SCATTER, row_writes_to_loops
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
 from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
@@ -284,6 +285,8 @@ def _by_script(
 
 
 def _moved_bytes(fusion: Fusion) -> int:
+    if fusion.ops == (SCATTER,):  # of its result, it writes rows alone
+        return sum(view.type.bytes for view in (*fusion.inputs, fusion.inputs[0]))
     return sum(view.type.bytes for view in {*fusion.inputs, *fusion.outputs})
 
 
@@ -315,11 +318,14 @@ def _summary(fusion: Fusion, reason: str, problem: Problem | None = None) -> Com
 def _as_loops(fusion: Fusion, reason: str, threads: int) -> ScheduledFusion:
     summary = _summary(fusion, reason)
     text = fusion.text
-    if EXTRACT in text:  # only loops have indices that are data
+    if EXTRACT in text or SCATTER in text:  # only loops have indices that are data
         with transform.new_context(), ir.Location.unknown():
             module = transform.parse(text, "fusion")
             assert_indirect_indices(module.body.operations[0].operation)
+            row_writes_to_loops(module)
             text = str(module)
+    if fusion.ops == (SCATTER,):  # rows of equal positions are written in order
+        threads = 1
     code = _compiled(text, None, useful_threads(summary, threads))
     return ScheduledFusion(code, replace(summary, is_divided=code.is_divided))
 
@@ -615,6 +621,7 @@ def _linked(
         object_code=made,
         threads=threads if any(code.is_divided for code in codes) else 1,
         asserts=any(code.asserts for code in codes),
+        changed=formed.program.changed,
     )
     return LinkedProgram(code, places.weights)
 

@@ -151,7 +151,7 @@ def test_a_changed_document_is_refused(folder: Path) -> None:
     document = json.loads((folder / DOCUMENT).read_text())
     changes = {
         "was changed after the export": {"arena_bytes": 1},
-        "found format 1, allowed 6 or 7": {"format": 1},
+        "found format 1, allowed 8 or 9": {"format": 1},
     }
     for refused, change in changes.items():
         (folder / DOCUMENT).write_text(json.dumps(document | change))

@@ -8,8 +8,10 @@ from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any
 
 from tuner.core.errors import CandidateError, Stage
+from tuner.core.fusions import NEW_VALUE
 from tuner.mlir.bindings import Attribute, Block, Op, Value, WalkResult, ir, pattern_rewrites
 
+ARGUMENT_ATTRIBUTES = "arg_attrs"  # of a func.func
 POSITION = re.compile(r'"[^"]*":(\d+:\d+)')  # line and column, as MLIR prints a location
 
 
@@ -206,6 +208,32 @@ def private_function(name: str, type_: ir.FunctionType, **more: Attribute) -> Op
 def function_type(function: Op) -> ir.FunctionType:
     """Returns the FunctionType of a func.func or gpu.func; ``function`` must not be an llvm.func."""
     return ir.FunctionType(ir.TypeAttr(function.attributes["function_type"]).value)
+
+
+def new_values_of(function: Op) -> dict[int, int]:
+    """Returns, by argument of a ``func.func``, the number of the result that is its ``tuner.new_value``.
+
+    Raises CandidateError(BIND) where that is not a result of the argument's type, or one of two arguments.
+    """
+    if ARGUMENT_ATTRIBUTES not in function.attributes:
+        return {}
+    signature = function_type(function)
+    results = list(signature.results)
+    new_values: dict[int, int] = {}
+    attributes = ir.ArrayAttr(function.attributes[ARGUMENT_ATTRIBUTES])
+    for index, (type_, attribute) in enumerate(zip(signature.inputs, attributes, strict=True)):
+        if NEW_VALUE not in ir.DictAttr(attribute):
+            continue
+        number = ir.IntegerAttr(ir.DictAttr(attribute)[NEW_VALUE]).value
+        is_result = 0 <= number < len(results) and results[number] == type_
+        if not is_result or number in new_values.values():
+            raise CandidateError(
+                Stage.BIND,
+                f"payload: argument {index}: found {NEW_VALUE} = {number}, allowed the number of a result of "
+                "its type, which is not another argument's",
+            )
+        new_values[index] = number
+    return new_values
 
 
 def walk_ops(root: Op | ir.Module, visit: Callable[[Op], WalkResult], *, is_pre_order: bool = False) -> None:

@@ -26,6 +26,7 @@ from tuner.programs.fusions.normal_forms import clean_up
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import transposition_of
 from tuner.programs.lowering.entry import function_named
+from tuner.programs.lowering.row_writes import SCATTER
 
 Array = npt.NDArray[Any]
 INIT = "init"
@@ -163,6 +164,8 @@ def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value
 def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
     if all(map(operations.is_free, op.results)) or not all(map(operations.is_tensor, op.results)):
         return False  # made anew at no cost, or not storable
+    if op.name == SCATTER:
+        return False  # no code of ``init`` asserts
     read = [operand for operand in operations.read_by(op) if operand in decided]
     size = max(prod(result.type.shape) for result in op.results)
     if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:

@@ -11,6 +11,7 @@ from tuner.mlir.fusions.convolutions import LAYOUTS
 from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import maps_in, ops_in, walk_where
 from tuner.mlir.passes import run_passes
+from tuner.programs.lowering.row_writes import SCATTER
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)
@@ -208,8 +209,8 @@ def loop_sizes(op: Op) -> tuple[int, ...]:
 def arithmetic_of(module: ir.Module) -> int:
     """Returns how many scalar operations the tensor operations of a module execute.
 
-    Makes named operations generic, in place. Constants, fills and views count 0; another operation that is
-    not of linalg counts the elements of its results.
+    Makes named operations generic, in place. Constants, fills, views and copies of rows count 0; another
+    operation that is not of linalg counts the elements of its results.
     """
     run_passes(module, GENERALIZE)
     ops = walk_where(module, lambda op: any(map(is_tensor, op.results)))
@@ -217,7 +218,7 @@ def arithmetic_of(module: ir.Module) -> int:
 
 
 def _arithmetic(op: Op) -> int:
-    if op.name in (*FREE, *VIEWS, "bufferization.to_tensor"):
+    if op.name in (*FREE, *VIEWS, SCATTER, "bufferization.to_tensor"):
         return 0
     if op.name != GENERIC:
         return sum(math.prod(result.type.shape) for result in op.results)
@@ -248,6 +249,8 @@ def kind_of(op: Op) -> OpKind:
         if reason:
             return OpKind(LOOPS, reason=reason)
         return OpKind(kind, tuple(op.results[0].type.shape))
+    if op.name == SCATTER:
+        return OpKind(LOOPS, reason="rows are copied to positions")
     if op.name != GENERIC:
         return OpKind(LOOPS, reason=f"no schedule is for {op.name}")
     if is_quantized(op):

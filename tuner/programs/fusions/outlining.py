@@ -30,6 +30,7 @@ from tuner.programs.fusions import operations
 from tuner.programs.fusions.formation import Members
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import memref_type, padding_number
+from tuner.programs.lowering.row_writes import SCATTER
 
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 DEDUPLICATE = "builtin.module(cse)"
@@ -59,6 +60,8 @@ def outlined(
     """
     if members.kind == QUANTIZED:
         return _quantized(members, places)
+    if members.root.name == SCATTER:
+        return _row_write(members, places)
     sources = _sources(members)
     outputs = [result for result in members.root.results if list(result.uses)] or list(members.root.results)[
         :1
@@ -104,6 +107,27 @@ def _quantized(members: Members, places: Mapping[Value, View]) -> Fusion:
     text = quantized_text((m, n, k), dtype, form, output)
     ins = tuple(places[value] for value in inputs)
     return Fusion(QUANTIZED, text, ins, (places[result],), (QUANTIZED,), sources=_sources(members))
+
+
+def _row_write(members: Members, places: Mapping[Value, View]) -> Fusion:
+    """Returns a write of rows into the memory of its result, where what it begins with lies already."""
+    write = members.root
+    rows, into, positions = write.operands
+    result = write.results[0]
+    ins = (places[rows], places[positions])
+    outs = (places[result],)
+    types = list(map(memref_type, (*ins, *outs)))
+    text = f"""func.func @{FUSION_ENTRY}(%0: {types[0]}, %1: {types[1]}, %2: {types[2]}) {{
+      %rows = bufferization.to_tensor %0 restrict : {types[0]} to {rows.type}
+      %at = bufferization.to_tensor %1 restrict : {types[1]} to {positions.type}
+      %x = bufferization.to_tensor %2 restrict writable : {types[2]} to {into.type}
+      %r = {SCATTER} %rows into %x[%at] scatter_dims([0]) unique {{{ROOT_ATTRIBUTE}}}
+        : ({rows.type}, {into.type}, {positions.type}) -> {into.type}
+      bufferization.materialize_in_destination %r in restrict writable %2 : ({into.type}, {types[2]}) -> ()
+      return
+    }}"""
+    module = str(ir.Module.parse(text))
+    return Fusion(members.kind, module, ins, outs, (SCATTER,), members.reason, _sources(members))
 
 
 def _sources(members: Members) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Reads a payload that may become fusions: one function of static tensors, with weights as arguments."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, overload
 
 import numpy as np
@@ -13,7 +13,7 @@ from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Attribute, Block, Op, Type, ir
 from tuner.mlir.ir.building import create, filled_tensor, value
-from tuner.mlir.ir.reading import function_type, ops_in, types_of, walk
+from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, new_values_of, ops_in, types_of, walk
 from tuner.mlir.ir.resources import Data, array_of
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
@@ -50,11 +50,13 @@ class TensorPayload:
     """A program that may become fusions: one function on tensors of static sizes, in one block without calls.
 
     The module is in the current MLIR context. ``ops``: the operations of the block but the last; ``end``: the
-    last, which returns the results.
+    last, which returns the results. ``new_values``: of each argument that the program changes, the number of
+    the result that is its new value (``tuner.new_value``).
     """
 
     module: ir.Module
     function: Op
+    new_values: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def block(self) -> Block:
@@ -69,8 +71,14 @@ class TensorPayload:
         return list(self.block.operations)[-1].operation
 
     @property
+    def returned(self) -> list[Value]:
+        """Returns the values that a call returns: all results but the new values of arguments."""
+        written = {*self.new_values.values()}
+        return [value for number, value in enumerate(self.end.operands) if number not in written]
+
+    @property
     def results(self) -> tuple[TensorType, ...]:
-        return tuple(tensor_type(value.type) for value in self.end.operands)
+        return tuple(tensor_type(value.type) for value in self.returned)
 
 
 def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
@@ -95,7 +103,10 @@ def read_payload(text: str, entry: str | None) -> TensorPayload | NotFused:
     reason = _why_not(module, function)
     if reason:
         return NotFused(reason)
-    return TensorPayload(module, function)
+    new_values = new_values_of(function)
+    if ARGUMENT_ATTRIBUTES in function.attributes:
+        del function.attributes[ARGUMENT_ATTRIBUTES]
+    return TensorPayload(module, function, new_values)
 
 
 def tensor_type(type_: Type) -> TensorType:

@@ -50,7 +50,15 @@ from tuner.programs.fusions.payload import (
     take_weights,
     tensor_type,
 )
-from tuner.programs.fusions.placement import BufferPlan, NeededCopy, copying_fusion, placed, settle, temporary
+from tuner.programs.fusions.placement import (
+    BufferPlan,
+    NeededCopy,
+    UnorderedError,
+    copying_fusion,
+    placed,
+    settle,
+    temporary,
+)
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.fusions.unused_results import drop_unused_results
@@ -140,6 +148,8 @@ def form_text(
         payload = read_payload(text, entry)
         if isinstance(payload, NotFused):
             return payload
+        if payload.new_values and keeps_forks:
+            return NotFused("no kernels of a device write an argument in place")
         arguments = tuple(tensor_type(argument.type) for argument in payload.block.arguments)
         # forms: the passes below look for generics, ``linalg.fill`` and arguments, not constants
         normal_forms.prepare(payload.module)
@@ -174,8 +184,12 @@ def form_text(
             weights = tuple(weights[number] for number in kept)
         if not keeps_forks:  # kernels of a device take plain matmuls
             matmul_forms.take_transposes(payload, len(arguments))
-        fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
-        program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init)
+        try:
+            fusions, plan = _fusions(payload, len(arguments), keeps_forks=keeps_forks)
+        except UnorderedError:
+            return NotFused("new values of arguments are each other's old ones")
+        changed = tuple(sorted(payload.new_values))
+        program = FusedProgram(fusions, tuple(plan.buffers), arguments, payload.results, init, changed)
         return FormedText(name_of(payload.function), program, weights)
 
 
@@ -199,11 +213,12 @@ def _fusions(
     known: KnownTexts = {}
     fusions = []
     for op in (*payload.ops, payload.end):
+        # before the operation: a write of rows begins with a copy
+        fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
         if op in by_root and by_root[op].kind == QUANTIZED:
             fusions += _quantized(by_root[op], plan, weights)
         elif op in by_root:
             fusions += _outlined(by_root[op], plan, weights, known)
-        fusions += [copying_fusion(copy, plan.views, weights) for copy in plan.copies.get(op, ())]
     return tuple(fusions), plan
 
 

@@ -5,6 +5,10 @@ padded, concatenated, inserted or returned is computed where it must lie in the 
 there; otherwise a fusion copies it (``copying_fusion``). Padding is in its buffer before the first call, and
 no fusion writes it.
 
+The new value of an argument lies in the argument's memory at the end. Writes of rows and slices write there
+at once, if each of them alone reads what it overwrites: then no order of the others matters. Any other new
+value is computed elsewhere, and copied into the argument after all else.
+
 Two walks over the program make a ``BufferPlan``: backwards for the views that readers ask for (``placed``),
 then forwards for all other tensors (``settle``).
 """
@@ -60,6 +64,11 @@ from tuner.programs.fusions.views import (
     view_of,
     without,
 )
+from tuner.programs.lowering.row_writes import SCATTER
+
+
+class UnorderedError(Exception):
+    """New values of arguments that are each other's old ones: no order of copies keeps them."""
 
 
 @dataclass(frozen=True)
@@ -93,27 +102,35 @@ def placed(payload: TensorPayload, first_weight: int, paddings: Collection[Op] =
     for index, argument in enumerate(payload.block.arguments):
         owner, at = (ARGUMENT, index) if index < first_weight else (WEIGHT, index - first_weight)
         plan.views[argument] = _new(plan, owner, at, tensor_type(argument.type))
-    for index, value in enumerate(payload.end.operands):
+    new_values = _place_new_values(plan, payload)
+    for index, value in enumerate(payload.returned):
         home = _new(plan, RESULT, index, tensor_type(value.type))
         _send(plan, value, home, payload.end)
+    plan.copies.setdefault(payload.end, []).extend(new_values)
     for op in reversed(payload.ops):
-        if op in paddings:
-            continue
-        if op.name == PAD and padding_number(op) is not None:
-            home = temporary(plan, tensor_type(op.results[0].type), padding_number(op))
-            plan.views[op.results[0]] = home
-            _send(plan, op.operands[0], interior_of(op, home), op)
-        elif op.name == CONCAT:
-            home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
-            plan.views[op.results[0]] = home
-            for part, view in parts_of(op, home):
-                _send(plan, part, view, op)
-        elif op.name == INSERT and slice_of(op) is not None:
-            _place_insertion(plan, op)
-        elif (order := _row_order(op)) is not None and op.results[0] not in plan.views:
-            _place_transposed(plan, op, order)
+        if op not in paddings:
+            _place_operands(plan, op)
     plan.computed = [op for op in payload.ops if _is_computed(op, plan.viewed_transposes)]
     return plan
+
+
+def _place_operands(plan: BufferPlan, op: Op) -> None:
+    """Places what an operation reads, where that must lie at a certain place, and its result."""
+    if op.name == PAD and padding_number(op) is not None:
+        home = temporary(plan, tensor_type(op.results[0].type), padding_number(op))
+        plan.views[op.results[0]] = home
+        _send(plan, op.operands[0], interior_of(op, home), op)
+    elif op.name == CONCAT:
+        home = plan.views.get(op.results[0]) or temporary(plan, tensor_type(op.results[0].type))
+        plan.views[op.results[0]] = home
+        for part, view in parts_of(op, home):
+            _send(plan, part, view, op)
+    elif op.name == INSERT and slice_of(op) is not None:
+        _place_insertion(plan, op)
+    elif op.name == SCATTER:
+        _place_row_write(plan, op)
+    elif (order := _row_order(op)) is not None and op.results[0] not in plan.views:
+        _place_transposed(plan, op, order)
 
 
 def settle(plan: BufferPlan, payload: TensorPayload, outputs: Collection[Value]) -> None:
@@ -295,10 +312,80 @@ def _place_insertion(plan: BufferPlan, op: Op) -> None:
             _send(plan, into, home, op)
         _send(plan, source, inserted, op)
         return
-    copies = plan.copies.setdefault(op, [])
+    _begin_with(plan, into, home, op)
+    plan.copies.setdefault(op, []).append(NeededCopy(source, inserted))
+
+
+def _place_row_write(plan: BufferPlan, op: Op) -> None:
+    """Places a write of rows: its result, the tensor that it begins with, and rows that are constants."""
+    rows, into, positions = op.operands
+    result = op.results[0]
+    if result not in plan.views:
+        plan.views[result] = temporary(plan, tensor_type(result.type))
+    _begin_with(plan, into, plan.views[result], op)
+    for value in (rows, positions):
+        if is_free(value) and value not in plan.views:
+            plan.views[value] = temporary(plan, tensor_type(value.type), number_of(value))
+
+
+def _begin_with(plan: BufferPlan, into: Value, home: View, op: Op) -> None:
+    """Lets a tensor lie at ``home``, where ``op`` writes parts of it; else plans a copy before ``op``."""
+    if _expected_view(plan, into) == home:
+        return
     if not (_is_read_once(plan, into, op) and _computes_in(plan, into, home, op)):
-        copies.append(NeededCopy(into, home))
-    copies.append(NeededCopy(source, inserted))
+        plan.copies.setdefault(op, []).append(NeededCopy(into, home))
+
+
+def _place_new_values(plan: BufferPlan, payload: TensorPayload) -> list[NeededCopy]:
+    """Places the new values of arguments; returns the copies into arguments that are made last.
+
+    Raises UnorderedError for an argument whose new value is what another one that is copied to was.
+    """
+    results = list(payload.end.operands)
+    copies = []
+    copied = set()
+    for index, number in payload.new_values.items():
+        argument = payload.block.arguments[index]
+        value = results[number]
+        home = plan.views[argument]
+        if value == argument:
+            continue
+        if not (_writes_in_place(value, argument) and _computes_in(plan, value, home, payload.end)):
+            copies.append(NeededCopy(value, home))
+            copied.add(argument)
+    for copy in copies:
+        if _viewed(copy.source) in copied:
+            raise UnorderedError
+    return copies
+
+
+def _viewed(value: Value) -> Value:
+    """Returns the value of which a value is a view, by any number of reshapes, slices and transposes."""
+    op = defining(value)
+    while op is not None and (op.name in VIEWS or _row_order(op) is not None):
+        value = op.operands[0]
+        op = defining(value)
+    return value
+
+
+def _writes_in_place(value: Value, argument: Value) -> bool:
+    """Returns whether ``value`` is ``argument`` with parts written, by the only readers of what was there.
+
+    Reshapes between the writes are views, so what is read through them counts, too.
+    """
+    is_written = False
+    while value != argument:
+        op = defining(value)
+        if op is None or op.name not in (EXPAND, COLLAPSE, INSERT, SCATTER):
+            return False
+        before = op.operands[1 if op.name in (INSERT, SCATTER) else 0]
+        is_written |= op.name in (INSERT, SCATTER)
+        if is_written and (users(before) != [op] or list(op.operands).count(before) > 1):
+            return False
+        if op.name == INSERT and slice_of(op) is None:
+            return False
+        value = before
+    return is_written
 
 
 def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:

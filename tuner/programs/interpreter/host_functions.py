@@ -4,7 +4,7 @@ The reference of ``--compare``: it shares with compiled code the parser of MLIR 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, ir
-from tuner.mlir.ir.reading import function_type, name_of, unsupported
+from tuner.mlir.ir.reading import function_type, name_of, new_values_of, unsupported
 from tuner.mlir.ir.resources import RESOURCE, Data, array_of, split_payload
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.interpreter import affine_ops, kernels, launches, linalg_ops, masks, printing, tensors
@@ -68,9 +68,12 @@ class InterpretedFunction:
     function: LaneFunction
     arguments: tuple["_HostValue", ...]
     results: tuple["_HostValue", ...]
+    new_values: Mapping[int, int] = field(default_factory=dict)  # by argument: the result written into it
 
     def __call__(self, arguments: Sequence[Any], write: Callable[[str], object]) -> tuple[Any, ...]:
-        """Returns the results; arrays of memref arguments are changed in place, those of tensors are not.
+        """Returns the results; arrays of memref arguments are changed in place.
+
+        So are those of tensors with a new value (``tuner.new_value``), which is then not returned.
 
         Args:
             arguments: C-contiguous arrays, and numbers, of the function's types.
@@ -94,7 +97,11 @@ class InterpretedFunction:
             raise CandidateError(Stage.RUN, error.reason.partition(LANE)[0]) from error
         except UNEXPECTED as error:
             raise NotInterpretedError(f"the interpreter failed: {type(error).__name__}: {error}") from error
-        return tuple(type_.returned(value) for type_, value in zip(self.results, results, strict=True))
+        returned = [type_.returned(value) for type_, value in zip(self.results, results, strict=True)]
+        for argument, number in self.new_values.items():
+            arguments[argument][...] = returned[number]
+        kept = set(range(len(returned))).difference(self.new_values.values())
+        return tuple(map(returned.__getitem__, sorted(kept)))
 
 
 @dataclass(frozen=True)
@@ -134,6 +141,7 @@ def read_function(text: str, entry: str) -> InterpretedFunction:
                 decode_function(function, decoders, symbols),
                 tuple(_value_of(function, input_) for input_ in kind.inputs),
                 tuple(_value_of(function, result) for result in kind.results),
+                new_values_of(function),
             )
         except CandidateError as error:
             is_parsed = error.stage is not Stage.BIND

@@ -152,6 +152,29 @@ def insert(op: Op, scope: FunctionScope) -> Step:
     return step
 
 
+def write_rows(op: Op, scope: FunctionScope) -> Step:
+    """Returns the step for ``tensor.scatter`` of rows: of equal positions, the last row stays."""
+    rows, source, positions = scope.slots(op.operands)
+    target = scope.slot(op.results[0])
+    where = where_of(op)
+    if list(op.attributes["scatter_dims"]) != [0]:
+        raise unsupported(op, str(op), "scatter_dims([0])")
+
+    def step(frame: LaneFrame) -> None:
+        changed = frame.values[source].copy()
+        values = changed[0, 0]
+        numbers = frame.values[positions].reshape(-1)
+        wrong = numbers[(numbers < 0) | (numbers >= len(values))]
+        if wrong.size:
+            fault(where, f"found position {wrong[0]}, allowed 0 to {len(values) - 1}")
+        shaped = frame.values[rows].reshape(len(numbers), *values.shape[1:])
+        for number, row in zip(numbers, shaped, strict=True):
+            values[number] = row
+        frame.values[target] = changed
+
+    return step
+
+
 def whole_number(value: Array) -> Any:
     """Returns a number as a numpy scalar; it must be the same for all lanes."""
     return value.reshape(-1)[0]
@@ -435,6 +458,7 @@ TENSORS: dict[str, Decode] = {
     "tensor.insert": insert,
     "tensor.extract_slice": extract_slice,
     "tensor.insert_slice": insert_slice,
+    "tensor.scatter": write_rows,
     "tensor.expand_shape": reshaped,
     "tensor.reshape": reshaped,
     "tensor.collapse_shape": collapse,

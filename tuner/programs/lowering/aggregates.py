@@ -4,11 +4,12 @@ from tuner.mlir.bindings import Op, Value, interpreter, ir
 from tuner.mlir.ir.building import PARALLEL, dimensions, generic, index, value
 from tuner.mlir.ir.reading import unsupported, walk
 from tuner.mlir.transform import entry_sequence, parse
+from tuner.programs.lowering.row_writes import require_row_writes
 
 SOFTMAX = "linalg.softmax"
 WINOGRAD = tuple(f"linalg.winograd_{part}_transform" for part in ("filter", "input", "output"))
 BITCAST = "tensor.bitcast"
-NOT_LOWERED = ("tensor.gather", "tensor.scatter")
+GATHER = "tensor.gather"
 SCHEDULE = """
 module attributes {transform.with_named_sequence} {
   transform.named_sequence @__transform_main(%module: !transform.any_op {transform.readonly}) {
@@ -30,7 +31,8 @@ def decompose_aggregates(module: ir.Module) -> None:
 
     In place, by upstream's transform ops. A winograd transform becomes loops over tiles with two small
     matmuls in each. Raises CandidateError(COMPILE) for operations on memrefs, for winograd transforms of
-    dynamic shape, which upstream does not decompose, and for tensor.gather and tensor.scatter.
+    dynamic shape, which upstream does not decompose, for tensor.gather, and for a tensor.scatter that does
+    not write rows.
 
         %r = linalg.softmax dimension(1) ins(%x : tensor<6x100xf32>) outs(%e : tensor<6x100xf32>)
       becomes
@@ -39,8 +41,9 @@ def decompose_aggregates(module: ir.Module) -> None:
         %sum = linalg.generic ins(%exp) outs(%zeros : tensor<6xf32>) { arith.addf }
         %r = linalg.generic ins(%exp, %sum) outs(%e) { arith.divf }
     """
-    for op in walk(module, *NOT_LOWERED):
-        raise unsupported(op, "no lowering for it", "tensor.extract and tensor.insert in loops")
+    for op in walk(module, GATHER):
+        raise unsupported(op, "no lowering for it", "tensor.extract in loops")
+    require_row_writes(module)
     for op in walk(module, BITCAST):
         with op.location, ir.InsertionPoint(op):
             op.results[0].replace_all_uses_with(_bits_of_elements(op))

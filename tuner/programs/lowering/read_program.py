@@ -34,6 +34,7 @@ from tuner.programs.lowering.entry import (
     require_resources,
 )
 from tuner.programs.lowering.packing import decompose_packing
+from tuner.programs.lowering.row_writes import row_writes_to_loops
 from tuner.programs.streams.gpux import take_stream_from_caller
 from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_gpux
 
@@ -155,6 +156,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     reject_unknown_floats(module)
     decompose_packing(module)
     decompose_aggregates(module)
+    row_writes_to_loops(module)
     expand_composed_math(module)
     name_memory_spaces(module)
     inline_device_functions(module)

@@ -36,7 +36,7 @@ from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_p
 from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_size
 from tuner.version import __version__
 
-FORMAT = 6  # of program.json; 6: a CRC-32 of the weights, which are mapped
+FORMAT = 8  # of program.json; 8: which arguments a call changes
 DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
@@ -158,6 +158,7 @@ def code_document(code: FusedCode) -> dict[str, Any]:
         "compiler": code.compiler,
         "threads": code.threads,
         "asserts": code.asserts,
+        "changed": list(code.changed),
         "fusions": list(map(fusion_document, code.fusions)),
     }
 
@@ -183,6 +184,7 @@ def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
         object_code=object_code,
         threads=int(document["threads"]),
         asserts=bool(document["asserts"]),
+        changed=tuple(map(int, document["changed"])),
     )
 
 

@@ -31,7 +31,7 @@ from tuner.programs.run.exported import (
 from tuner.programs.run.fused_code import FusedCode
 from tuner.programs.run.sized_types import MASK, NUMBER, SizeArgument, SizedSignature, SizedType
 
-SIZED_FORMAT = 7  # of program.json; other numbers than those of a program of static sizes
+SIZED_FORMAT = 9  # of program.json; other numbers than those of a program of static sizes
 Array = npt.NDArray[Any]
 
 

@@ -5,8 +5,9 @@ gives the arrays for the results of a call, and a ``TeamCall`` runs the code on 
 """
 
 import ctypes
+import operator
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
@@ -79,6 +80,7 @@ class FusedCode:
     object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for, or that ``tuner.load`` was given
     asserts: bool = False
+    changed: tuple[int, ...] = ()  # numbers of the arguments that a call changes
 
     @property
     def weights_bytes(self) -> int:
@@ -92,7 +94,8 @@ class FusedCode:
             tuple(BufferType(type_.element, type_.shape) for type_ in types)
             for types in (self.arguments, self.results)
         )
-        return DeviceProgram("", self.entry, arguments, results, (False,) * len(arguments))
+        written = tuple(number in self.changed for number in range(len(arguments)))
+        return DeviceProgram("", self.entry, arguments, results, written)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,6 +121,31 @@ class FusedImage:
     def with_shared_weights(self) -> Self:
         """Returns a program that came from another process, with the equal weights that this process has."""
         return replace(self, weights=shared_weights(self.weights))
+
+
+def shared_memory(
+    starts: Sequence[int], sizes: Sequence[int], changed: Collection[int]
+) -> tuple[int, int] | None:
+    """Returns the numbers of an array that a call changes and of one that shares its memory; None if none.
+
+    ``starts`` and ``sizes``: address and bytes of each array; ``changed``: numbers of those that are changed.
+    """
+    ends = list(map(operator.add, starts, sizes))
+    last = None  # of all arrays before, the one that ends last
+    last_changed = None
+    for number in sorted(range(len(starts)), key=starts.__getitem__):
+        if not sizes[number]:
+            continue
+        is_changed = number in changed
+        if last_changed is not None and starts[number] < ends[last_changed]:
+            return last_changed, number
+        if is_changed and last is not None and starts[number] < ends[last]:
+            return number, last
+        if last is None or ends[number] > ends[last]:
+            last = number
+        if is_changed:
+            last_changed = number
+    return None
 
 
 def require_processor(needs: tuple[str, ...], what: str) -> None:

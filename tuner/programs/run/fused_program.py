@@ -22,6 +22,7 @@ from tuner.programs.run.fused_code import (
     TeamCall,
     numpy_type,
     require_processor,
+    shared_memory,
 )
 from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
 from tuner.programs.run.program_weights import aligned_bytes
@@ -63,6 +64,7 @@ class FusedFunction(AbstractHostProgram):
         )
         types = list(map(_array_type, code.arguments))
         self._expected = tuple((type_.shape, type_.dtype, True) for type_ in types)
+        self._sizes_bytes = tuple(type_.bytes for type_ in code.arguments)
         constants = (*weights, self._arena)
         last = (*[array.ctypes.data for array in constants], 0)
         if code.asserts:
@@ -88,6 +90,8 @@ class FusedFunction(AbstractHostProgram):
             if not self._fill(results.frame, arguments):
                 arguments = self._checked(arguments)
                 results.frame[: len(arguments)] = [argument.ctypes.data for argument in arguments]
+            if self.code.changed:
+                self._require_changeable(arguments)
             self._function(results.address)
             if len(results.arrays) == 1:
                 return results.arrays[0]
@@ -167,7 +171,9 @@ class FusedFunction(AbstractHostProgram):
         return True
 
     def prepare(self, *arguments: Any) -> "PreparedFusedCall":
-        return PreparedFusedCall(self._checked(arguments), arguments)
+        arrays = self._checked(arguments)
+        self._require_changeable(arrays)
+        return PreparedFusedCall(arrays, arguments)
 
     def repeat(self, call: "PreparedFusedCall", times: int) -> None:
         self._repeated(call, self._function, times)
@@ -257,6 +263,18 @@ class FusedFunction(AbstractHostProgram):
             results.frame[: len(call.addresses)] = [*call.addresses]
             for _ in range(times):
                 function(results.address)
+
+    def _require_changeable(self, arrays: Sequence[Array]) -> None:
+        """Raises UsageError where an array that a call changes is read-only or shares another's memory."""
+        entry = self.code.entry
+        for number in self.code.changed:
+            if not arrays[number].flags.writeable:
+                raise UsageError(f"{entry}: argument {number}: is read-only, but is written to")
+        pair = shared_memory([*map(address_of, arrays)], self._sizes_bytes, self.code.changed)
+        if pair is not None:
+            raise UsageError(
+                f"{entry}: argument {pair[0]}: is written to, but shares memory with argument {pair[1]}"
+            )
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
         from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
