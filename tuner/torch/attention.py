@@ -101,16 +101,18 @@ def attention_of_few(
 
     f16 and bf16 are computed in f32. Scores are sums along the rows of ``key``, which are read as they lie in
     memory; a matrix product would need the transpose of ``key``. Queries that share keys are next to one
-    another, so a row of keys is read once.
+    another, so a row of keys is read once. It is repeated for them before it is widened and scaled: all that
+    is in the fusion of the sums then, and no copy of all keys is written.
 
         query [b, heads, l, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer * l]
     """
     dtype = query.dtype
-    query, key, value = map(widened, (query, key, value))
+    query, value = map(widened, (query, value))
     of_query, of_key = _factors(query, scale)
     batch, heads, queries, depth = query.shape
     shared = query.reshape(batch, key.size(1), 1, -1, depth) * of_query
-    scores = (shared * (key * of_key).unsqueeze(-2)).sum(-1).transpose(-1, -2)
+    repeated = key.unsqueeze(-2).expand(-1, -1, -1, shared.size(3), -1)
+    scores = (shared * (widened(repeated) * of_key)).sum(-1).transpose(-1, -2)
     rows = scores.reshape(batch, heads, queries, key.size(-2))
     if mask is not None and mask.dtype is torch.bool:
         mask = torch.where(mask, 0.0, -math.inf)
