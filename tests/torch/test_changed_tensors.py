@@ -1,6 +1,7 @@
 """Modules that change buffers and inputs: the program changes the same tensors as eager mode."""
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from torch import nn  # noqa: E402
 import tuner.torch  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
+from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch import bound_graph, dynamo_backend  # noqa: E402
 from tuner.torch.parted_function import PartedFunction  # noqa: E402
 
@@ -57,6 +59,13 @@ class Scattered(Cached):
 class Added(Cached):
     def write(self, new: Any, at: Any) -> None:
         self.keys.index_add_(2, at, new)
+
+
+class AddedToMany(Cached):
+    """Sums at many positions, which no program has."""
+
+    def write(self, new: Any, at: Any) -> None:
+        self.keys.index_add_(2, at.repeat(9), new.repeat(1, 1, 9, 1))
 
 
 class Sliced(Cached):
@@ -141,8 +150,11 @@ class Swapped(Cached):
         return self.linear(x)
 
 
-IN_PLACE = (Copied, Put, Scattered, Added, Sliced, TwoWrites, Returned)
-COPIES = (Shifted, ReadBefore, Nested, Counting, CountedAndReturned, Swapped)
+ROW_WRITES = (Copied, Put, Scattered, TwoWrites, Returned)
+IN_PLACE = (*ROW_WRITES, Sliced)
+WHOLE_COPIES = (Added, Nested, Shifted, ReadBefore)
+COPIES = (*WHOLE_COPIES, Counting, CountedAndReturned)  # of smaller buffers
+IN_PARTS = (Swapped, AddedToMany)
 
 
 def made(class_: type[Cached]) -> Cached:
@@ -163,15 +175,24 @@ def require_same(found: Any, expected: Any) -> None:
         torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("class_", [*IN_PLACE, *COPIES])
+def require_way(function: Any, class_: type[Cached], cache_bytes: int) -> None:
+    """Requires that a program writes rows, and copies all of a cache, where it should."""
+    if class_ in IN_PARTS:
+        assert isinstance(function, PartedFunction)
+        return
+    assert isinstance(function, FusedFunction)
+    by_ops = [(fusion.ops, fusion.moved_bytes) for fusion in function.code.fusions]
+    assert ((("linalg.copy",), 2 * cache_bytes) in by_ops) == (class_ in WHOLE_COPIES)
+    assert (("tensor.scatter",) in dict(by_ops)) == (class_ in (*ROW_WRITES, ReadBefore))
+
+
+@pytest.mark.parametrize("class_", [*IN_PLACE, *COPIES, *IN_PARTS])
 def test_buffers_change_as_in_eager_mode(class_: type[Cached]) -> None:
     module = made(class_)
     eager = copy.deepcopy(module)
     program = tuner.torch.compile(module, call(0))
     require_same(dict(module.named_buffers()), dict(eager.named_buffers()))  # compiling changes nothing
-    function: Any = program.function
-    assert isinstance(function, PartedFunction)
-    assert all(change.is_in_place for change in function.changes) == (class_ in IN_PLACE)
+    require_way(program.function, class_, module.keys.nbytes)
     for number in range(3):
         with torch.no_grad():
             expected = eager(*call(number))
@@ -181,8 +202,26 @@ def test_buffers_change_as_in_eager_mode(class_: type[Cached]) -> None:
     with torch.no_grad():
         module.linear.bias.add_(1)
     assert program.stale() == ("linear.bias",)
-    with pytest.raises(UsageError, match="only a program of fusions is exported: it changes buffer "):
-        program.export("nowhere")
+    if class_ in IN_PARTS:
+        with pytest.raises(UsageError, match="only a program of fusions is exported: it changes buffer "):
+            program.export("nowhere")
+
+
+def test_an_exported_program_takes_buffers_that_it_changes_as_its_last_arguments(tmp_path: Path) -> None:
+    module = made(Returned)
+    tuner.torch.compile(module, call(0)).export(tmp_path / "cached")
+    loaded = tuner.torch.load(tmp_path / "cached")
+    arrays = tuner.load(tmp_path / "cached")
+    keys = torch.full_like(module.keys, 3)
+    own = keys.numpy().copy()
+    module.keys.fill_(3)
+    for number in range(3):
+        _, expected = module(*call(number))
+        require_same(loaded(*call(number), keys), expected.detach())
+        result: Any = arrays(*[tensor.numpy() for tensor in call(number)], own)
+        require_same(torch.from_numpy(result), expected.detach())
+    require_same(keys, module.keys)
+    require_same(torch.from_numpy(own), module.keys)
 
 
 def test_a_buffer_that_is_returned_is_the_buffer() -> None:
@@ -190,6 +229,42 @@ def test_a_buffer_that_is_returned_is_the_buffer() -> None:
     program = tuner.torch.compile(module, call(0))
     keys, _ = program(*call(1))
     assert keys.data_ptr() == module.keys.data_ptr()
+
+
+class Layered:
+    """A cache that is not a module, as those of transformers."""
+
+    def __init__(self) -> None:
+        self.keys = torch.zeros(1, HEADS, LONGEST, WIDTH)
+        self.count = torch.tensor(0)
+
+
+class OfAnotherObject(nn.Module):  # type: ignore[misc,unused-ignore]
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(WIDTH, WIDTH)
+        self.cache = Layered()
+        self.register_buffer("keys", self.cache.keys)
+        self.register_buffer("count", self.cache.count)
+
+    def forward(self, x: Any) -> Any:
+        self.cache.keys.index_copy_(2, self.cache.count + torch.arange(2), self.linear(x))
+        self.cache.count.add_(2)
+        return self.cache.keys.sum(-2)
+
+
+def test_buffers_that_a_module_reaches_by_another_object_are_changed() -> None:
+    torch.manual_seed(0)
+    module = OfAnotherObject().eval()
+    program = tuner.torch.compile(module, call(0)[:1])
+    assert int(module.count) == 0  # compiling changes nothing
+    results = [program(call(number)[0]) for number in range(3)]
+    changed = {name: buffer.clone() for name, buffer in module.named_buffers()}
+    for buffer in module.buffers():
+        buffer.zero_()
+    with torch.no_grad():
+        require_same(results, [module(call(number)[0]) for number in range(3)])
+    require_same(changed, dict(module.named_buffers()))
 
 
 def test_a_batch_norm_in_training_mode_counts_its_calls() -> None:
@@ -272,7 +347,7 @@ def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> No
     memory = torch.zeros(56)
     _, _, count, at = inputs()
     assert program(memory[:32].view(4, 8), memory[32:].view(6, 4), count, at).shape == (6, 4)
-    with pytest.raises(UsageError, match="cache: is written to, but shares memory with x"):
+    with pytest.raises(UsageError, match="argument 1: is written to, but shares memory with argument 0"):
         program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
 
 

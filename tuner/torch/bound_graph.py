@@ -16,7 +16,7 @@ import torch
 
 from tuner.core.errors import CandidateError, TunerError, UsageError
 from tuner.core.programs import ExplainedFusion, loops_note
-from tuner.programs.compile import children_in_background, compile_on_host
+from tuner.programs.compile import children_in_background
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.torch.baselines import is_faster
 from tuner.torch.call_form import CallForm
@@ -27,7 +27,7 @@ from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of,
 from tuner.torch.own_tensors import with_tensors_as_inputs
 from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import partitioned
-from tuner.torch.program import TensorProgram
+from tuner.torch.program import TensorProgram, compiled
 from tuner.torch.refusals import RefusedOperatorsError
 from tuner.torch.weights import State, Versions, WeightContents, WeightSamples, versions_of
 
@@ -63,6 +63,14 @@ class _Compiled:
     versions: Versions | None  # None: all weights are read at each call, or at the next one
     state: State  # of the weights: what they contain
     samples: WeightSamples | None  # None: not compared at each call
+
+
+class ChangedConstantsError(Exception):
+    """A graph changes inputs, by their numbers, that it was to be compiled for as constants."""
+
+    def __init__(self, numbers: frozenset[int]) -> None:
+        super().__init__()
+        self.numbers = numbers
 
 
 class SharedMemoryError(UsageError):
@@ -229,11 +237,15 @@ class BoundGraph:
         bound = _WithConstants(self._graph, dict(zip(constants, memory, strict=True)), variables, self._sizes)
         shapes = dynamic_shapes(self._graph, variables)
         own = _detached(self._given(variables, inputs))
-        code = _program_of(bound, own, shapes)
-        if any(at >= self._given_count for at in code.changed):
+        try:
+            code = _program_of(bound, own, shapes)
+            changed = code.changed
+        except ChangedConstantsError as error:
+            changed = error.numbers
+        if any(at >= self._given_count for at in changed):
             raise UsageError("the graph changes a tensor that it contains")
-        if code.changed:  # by each call: not constants, then
-            return self._compiled_for(inputs, {*constants} - code.changed)
+        if changed:  # by each call: not constants, then
+            return self._compiled_for(inputs, {*constants} - changed)
         compiled = _Compiled(code, constants, variables, memory, versions, state, samples=None)
         return self._sampled(compiled, tensors)
 
@@ -255,10 +267,13 @@ def _program_of(module: "_WithConstants", own: Tensors, shapes: Any) -> _GraphPr
             exported = export_module(module, own, on_new=start_helpers)
             if exported.form.shared:
                 raise SharedMemoryError(exported.form.shared)
+            changed = frozenset(map(_number_of_constant, exported.form.changes.buffers))
+            if changed:
+                raise ChangedConstantsError(changed)
+            _require_plain_results(exported.form)
+            return _scheduled(exported)
         except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError, SharedMemoryError) as refusal:
             return _program_in_parts(module, own, shapes, refusal)
-        _require_plain_results(exported.form)
-        return _scheduled(exported)
 
 
 def _program_in_parts(
@@ -283,12 +298,13 @@ def _program_in_parts(
 
 def _scheduled(exported: ExportedModule) -> _GraphProgram:
     """Compiles an exported module; raises UsageError where that has no fusions."""
-    function: Any = compile_on_host(exported.payload)
+    program = compiled(exported)
+    function = program.function
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")
     loops = loops_note(list(map(ExplainedFusion, function.code.fusions)))
     flop = sum(map(attrgetter("flop"), function.code.fusions))
-    return _GraphProgram(TensorProgram(function, exported.form), loops, "", frozenset(), flop)
+    return _GraphProgram(program, loops, "", frozenset(), flop)
 
 
 def _require_plain_results(form: CallForm) -> None:

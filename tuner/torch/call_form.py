@@ -13,6 +13,7 @@ import torch
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
+from tuner.torch.bound_changes import NO_CHANGES, BoundChanges
 from tuner.torch.call_binding import CallBinding, require_constant, signature_of
 from tuner.torch.graph_outputs import is_change, is_result, shared_memory
 
@@ -35,10 +36,11 @@ class CallForm:
     constants: tuple[tuple[int, object], ...] = ()  # leaves of the arguments that are not tensors
     shared: str = ""  # which result shares memory with an input, a weight or a result, in eager mode
     signature: inspect.Signature | None = None  # of the module's ``forward``, None where that is not known
+    changes: BoundChanges = NO_CHANGES  # whose buffers are the function's last arguments
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Returns a name per argument of the payload's function, for messages: "argument 0"."""
+        """Returns a name for messages per tensor that a call is given: "argument 0"."""
         return tuple(f"argument {at}" for at in self.inputs)
 
     def tensors_of(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> tuple[Any, ...]:

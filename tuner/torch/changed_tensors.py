@@ -1,7 +1,8 @@
 """What a module changes in place: its buffers, such as a cache of keys and values, and its inputs.
 
-torch.export returns the new value of each such tensor. Operators that write a part of it run by PyTorch: in
-place, if nothing else reads what they overwrite. Any other new value is copied into the tensor at the end.
+torch.export returns the new value of each such tensor. Where a module is not one program (``bound_changes``),
+operators that write a part of it run by PyTorch: in place, if nothing else reads what they overwrite. Any
+other new value is copied into the tensor at the end.
 """
 
 import itertools

@@ -29,7 +29,7 @@ from tuner.core.programs import (
 )
 from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
-from tuner.programs.compile import children_in_background, compile_on_host
+from tuner.programs.compile import children_in_background
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.fusion_tuning import ProgramBudget, store_result
 from tuner.programs.run.fused_program import FusedFunction
@@ -47,7 +47,7 @@ from tuner.torch.export import export_module
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import Compiled, partitioned
-from tuner.torch.program import TensorProgram, torch_type
+from tuner.torch.program import TensorProgram, compiled, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
 from tuner.torch.sized_modules import parts_of, save_module, tuned_sizes
 from tuner.torch.tuned_parts import TunedParts, TuningOptions, tuned_module
@@ -109,8 +109,8 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     _require_fallback(fallback)
-    compiled = partial(compiled_part, db=db, threads=threads)
-    split = partial(_partitioned, module, arguments, keywords or {}, compiled=compiled, fallback=fallback)
+    part = partial(compiled_part, db=db, threads=threads)
+    split = partial(_partitioned, module, arguments, keywords or {}, compiled=part, fallback=fallback)
     _require_sizes(module, dynamic_shapes, sizes)
     if dynamic_shapes is not None:
         program, note = split(UsageError(DYNAMIC), dynamic_shapes=dynamic_shapes, sizes=sizes)
@@ -119,20 +119,20 @@ def compile(  # noqa: A001 - as torch.compile
     try:
         with children_in_background() as start_helpers:
             exported = export_module(module, arguments, keywords, on_new=start_helpers)
-            weights = ModuleWeights(module)
-            function: Any = compile_on_host(exported.payload, db=db, threads=threads)
+            weights = ModuleWeights(module, exported.form.changes.buffers)
+            program = compiled(exported, weights, db=db, threads=threads)
     except (RefusedOperatorsError, ChangesTensorsError) as refusal:
         if fallback != EAGER and isinstance(refusal, RefusedOperatorsError):
             raise
         program, note = split(refusal)
         _warn(module, [note])
         return program
-    program = TensorProgram(function, exported.form, weights)
+    function = program.function
     notes = []
     if isinstance(function, FusedFunction):
         notes.append(given_up_note(function.code.fusions))
         notes.append(loops_note(list(map(ExplainedFusion, function.code.fusions))))
-    if fallback == EAGER:
+    if fallback == EAGER and not program.is_changing:  # a comparison would change the module's tensors
         found = compared_with_eager(module, example_of(module, arguments, keywords or {}), program)
         program, note = with_fallback(program, found, db, threads)
         notes.append(note)

@@ -20,7 +20,7 @@ from torch.fx import Node
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import SOURCE, Fusion
 from tuner.core.programs import ALL, EAGER, LOOPS_LEAST_S, LOOPS_LIMIT, ProgramBaseline
-from tuner.programs.compile import compile_on_host, fusions_in_child
+from tuner.programs.compile import fusions_in_child
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
 from tuner.torch.baselines import AGAIN, OURS, Example, compared_baseline, on_threads
@@ -30,7 +30,7 @@ from tuner.torch.graph_outputs import is_view
 from tuner.torch.lowering import lower_with_locations
 from tuner.torch.module_parts import ModuleGraph, functional_graph, parted_function
 from tuner.torch.parted_function import Tensors
-from tuner.torch.program import TensorProgram, array_of
+from tuner.torch.program import TensorProgram, array_of, compiled
 
 TRACE = "stack_trace"  # of a node: torch-mlir makes locations of it
 REGION_SECONDS = 0.3  # of rounds of one region
@@ -279,9 +279,7 @@ def compiled_part(
     module: torch.nn.Module, tensors: tuple[torch.Tensor, ...], db: str | Path | None, threads: int
 ) -> TensorProgram:
     """Compiles a part of a module for example tensors; raises UsageError or CandidateError if that fails."""
-    exported = export_module(module, tensors)
-    function: Any = compile_on_host(exported.payload, db=db, threads=threads)
-    return TensorProgram(function, exported.form)
+    return compiled(export_module(module, tensors), db=db, threads=threads)
 
 
 def split_program(

@@ -20,6 +20,7 @@ from torch.utils import _pytree
 from tuner.core.errors import UsageError
 from tuner.mlir.ir.resources import Data, SplitPayload
 from tuner.runtime.compiled_files import compiled_files
+from tuner.torch.bound_changes import BoundChanges, bind_changes
 from tuner.torch.call_binding import signature_of
 from tuner.torch.call_form import (
     CONSTANT,
@@ -47,6 +48,7 @@ from tuner.torch.graph_corrections import (
 from tuner.torch.graph_export import TRACING, exported_graph, unless_refused, without_collections
 from tuner.torch.graph_outputs import (
     ChangesTensorsError,
+    changed_text,
     drop_unchanged_buffers,
     is_change,
     is_overload,
@@ -70,6 +72,7 @@ class ExportedModule:
 
     payload: SplitPayload  # whose data are the weights' own memory
     form: CallForm
+    state: tuple[torch.Tensor, ...] = ()  # the module's buffers that a call changes
 
     @property
     def text(self) -> str:
@@ -89,9 +92,12 @@ def export_module(
     ``lower`` takes a module in torch-mlir's dialect and returns linalg; by default in a child process.
     ``on_new`` is called if the lowered program is not in the cache of compiled files. Raises UsageError for a
     module that torch.export or torch-mlir refuses, or whose results would differ from PyTorch's, and
-    ChangesTensorsError for one that changes its buffers or inputs.
+    ChangesTensorsError for one that changes its buffers or inputs, and has operators that are not supported.
     """
     program = exported_graph(module, arguments, keywords)
+    held = {**program.state_dict, **program.constants}
+    if isinstance(module, torch.nn.Module):
+        held |= dict(module.named_buffers())
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         refused = _unlike_pytorch(program)
@@ -107,7 +113,8 @@ def export_module(
         else:
             weights = known.weights_of(program)
     if known is None:
-        known = replace(imported, text=lower(imported.text))
+        with _changes_named(imported.changes.texts):
+            known = replace(imported, text=lower(imported.text))
         if key is not None and is_kept:
             compiled_files().write(key, known)
     call = program.call_spec
@@ -121,8 +128,21 @@ def export_module(
         constants=known.constants,
         shared=shared,
         signature=signature_of(module),
+        changes=known.changes,
     )
-    return ExportedModule(SplitPayload(known.text, weights), form)
+    state = tuple(held[name].detach() for name in known.changes.buffers)
+    return ExportedModule(SplitPayload(known.text, weights), form, state)
+
+
+@contextlib.contextmanager
+def _changes_named(changed: Sequence[str]) -> Iterator[None]:
+    """Context manager: a module that changes tensors is refused for that, whatever is not supported."""
+    try:
+        yield
+    except RefusedOperatorsError as error:
+        if changed:
+            raise ChangesTensorsError(changed[0]) from error
+        raise
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +160,7 @@ class LoweredProgram:
     types: tuple[torch.dtype, ...]  # of the function's arguments
     result_types: tuple[torch.dtype, ...]  # of its results
     constants: tuple[tuple[int, object], ...]  # (number of a leaf of the arguments, value) of the others
+    changes: BoundChanges
 
     def weights_of(self, program: torch.export.ExportedProgram) -> dict[str, Data]:
         """Returns the bytes of all constants by their names in the text, the weights from ``program``.
@@ -200,9 +221,12 @@ def _imported(
     count_from_front(program.graph)
     saturate_bytes(program)
     drop_unchanged_buffers(program)
-    _require_pure(program)
+    require_supported(program)
+    require_static(program)
+    changed = list(map(changed_text, filter(is_change, program.graph_signature.output_specs)))
     refused = (*refused, *_still_unlike_pytorch(program.graph), *promote_unsigned(program))
-    require_none_of(refused, lambda: import_program(program).text)
+    with _changes_named(changed):
+        require_none_of(refused, lambda: import_program(program).text)
     for weights in (program.state_dict, program.constants):
         for name, weight in weights.items():
             if isinstance(weight, torch.Tensor):
@@ -210,8 +234,10 @@ def _imported(
     inputs, constants = tensor_and_constant_leaves(program)
     outputs = outputs_of(program)
     _drop_constants(program)
+    changes = bind_changes(program)
     types, result_types = _types(program)
-    imported = import_program(program)
+    result_types = result_types[: len(result_types) - len(changes.new_values)]
+    imported = import_program(program, changes.new_values)
     lowered = LoweredProgram(
         imported.text,  # in torch-mlir's dialect
         tuple((name, weight.name) for name, weight in imported.weights.items() if weight.name),
@@ -221,6 +247,7 @@ def _imported(
         types,
         result_types,
         constants,
+        changes,
     )
     return lowered, {name: weight.data for name, weight in imported.weights.items()}
 
@@ -276,14 +303,6 @@ def _drop_constants(program: torch.export.ExportedProgram) -> None:
     kept = zip(end.args[0], tuple(specs), strict=True)
     end.args = (tuple(result for result, spec in kept if is_tensor(spec)),)
     specs[:] = list(filter(is_tensor, specs))
-
-
-def _require_pure(program: torch.export.ExportedProgram) -> None:
-    """Raises UsageError for a graph that changes tensors (ChangesTensorsError), or has dynamic sizes."""
-    if any(map(is_change, program.graph_signature.output_specs)):
-        raise ChangesTensorsError(program)
-    require_supported(program)
-    require_static(program)
 
 
 def require_static(program: torch.export.ExportedProgram) -> None:

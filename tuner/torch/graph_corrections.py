@@ -45,7 +45,7 @@ BYTES = frozenset(
         *("cat", "stack", "split", "split_with_sizes", "slice", "select", "index", "index_select", "gather"),
         *("alias", "clone", "detach", "expand", "flip", "permute", "repeat", "squeeze", "transpose"),
         *("unsqueeze", "view", "where", "full", "full_like", "empty_strided", "scalar_tensor"),
-        "constant_pad_nd",
+        *("constant_pad_nd", "_index_put_impl"),
     }
 )
 # by their names: PyTorch converts a Python number to the type of the other operand, without its high bits

@@ -24,6 +24,7 @@ from torch.utils import _pytree
 from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import first_line
 from tuner.runtime.process_state import free_in_forks
+from tuner.torch.bound_changes import read_buffers_as_such
 from tuner.torch.graph_outputs import require_shapes_kept
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.refusals import line_in, line_of
@@ -70,9 +71,16 @@ def exported_graph(
         own = _own_tensors(arguments, keywords or {})
         export = partial(torch.export.export, module, *own, dynamic_shapes=dynamic_shapes)
         # a graph of torch.compile that is compiled has guards of its own, which an export would add to
-        with without_collections(), _without_messages(), texts_as_constants(), tracing(None):
+        with (
+            _numbers_kept(module),
+            without_collections(),
+            _without_messages(),
+            texts_as_constants(),
+            tracing(None),
+        ):
             traced = partial(_traced, export, reads_code, require_shapes_kept(module))
             program = unless_refused(traced, raised=UsageError)
+        read_buffers_as_such(program, dict(module.named_buffers()))
         if has_extremum_of_types(program.graph):
             raise UsageError(f"torch.export refuses the module: {EXTREMUM}", "x.float() * max(n, 2.5)")
         replace_strided(program.graph_module)
@@ -123,6 +131,21 @@ def _size_decides(error: UserError, line: str) -> UsageError:
         f"torch.export refuses the module: {'; '.join(reasons) or first_line(error)}{suffix}",
         'torch.compile(module, backend="tuner") compiles one program for each case',
     )
+
+
+@contextlib.contextmanager
+def _numbers_kept(module: torch.nn.Module) -> Iterator[None]:
+    """Context manager: the module's buffers of one number are at the end what they were.
+
+    torch.export computes with such a tensor where the module reaches it by another object.
+    """
+    kept = [(buffer, buffer.clone()) for buffer in module.buffers() if buffer.numel() == 1]
+    try:
+        yield
+    finally:
+        for buffer, before in kept:
+            if not torch.equal(buffer, before):
+                buffer.copy_(before)
 
 
 def _own_tensors(

@@ -21,13 +21,12 @@ COPIES = (torch.ops.aten.alias.default, torch.ops.aten.clone.default, torch.ops.
 
 
 class ChangesTensorsError(UsageError):
-    """A module changes its buffers or inputs, which a function that returns results does not."""
+    """A module changes its buffers or inputs, and is not one program of fusions."""
 
-    def __init__(self, program: torch.export.ExportedProgram) -> None:
-        first = next(filter(is_change, program.graph_signature.output_specs))
-        owner = "buffer" if first.kind.name == CHANGED_BUFFER else "input"
+    def __init__(self, changed: str) -> None:
+        """``changed``: what is changed, such as "buffer keys"."""
         super().__init__(
-            f"the module changes its {owner} {first.target}: only results are supported here",
+            f"the module changes its {changed}: only results are supported here",
             "return the new value, or use tuner.torch.compile",
         )
 
@@ -97,6 +96,12 @@ def is_view(node: Node) -> bool:
 def is_change(spec: Any) -> bool:
     """Returns whether an output of an exported graph is the new value of a buffer or of an input."""
     return spec.kind.name in (CHANGED_BUFFER, CHANGED_INPUT)
+
+
+def changed_text(spec: Any) -> str:
+    """Returns what an output of an exported graph is the new value of: "buffer keys", "input cache"."""
+    owner = "buffer" if spec.kind.name == CHANGED_BUFFER else "input"
+    return f"{owner} {spec.target}"
 
 
 def is_result(spec: Any) -> bool:

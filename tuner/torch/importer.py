@@ -1,6 +1,6 @@
 """Imports an exported program into torch-mlir's dialect: text that names weights, and their bytes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,9 @@ import torch
 from torch.utils import _pytree
 
 from tuner.core.errors import UsageError
+from tuner.core.fusions import NEW_VALUE
 from tuner.mlir.bindings import ir, torch_importer, torch_importer_tables
+from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES
 from tuner.mlir.torch_dialect import first_line
 from tuner.torch.lowering import RESOURCES
 from tuner.torch.refusals import mark_nodes
@@ -34,10 +36,13 @@ class ImportedWeight:
     name: str
 
 
-def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
+def import_program(
+    program: torch.export.ExportedProgram, new_values: Iterable[tuple[int, int]] = ()
+) -> ImportedProgram:
     """Imports a program into torch-mlir's dialect; each operation has its operator and line as location.
 
-    ``program``: changed in place, in the stack traces of its nodes. Raises UsageError if torch-mlir's
+    ``program``: changed in place, in the stack traces of its nodes. ``new_values``: (number of an argument,
+    number of its new value among the results), for ``tuner.new_value``. Raises UsageError if torch-mlir's
     importer fails.
     """
     importer = torch_importer()
@@ -52,10 +57,22 @@ def import_program(program: torch.export.ExportedProgram) -> ImportedProgram:
             hooks=literals,
             experimental_support_mutation=True,
         )
+        _mark_new_values(module.body.operations[0], dict(new_values))
         text = module.operation.get_asm(enable_debug_info=True, large_resource_limit=0)
     except Exception as error:  # torch-mlir, too
         raise UsageError(f"torch-mlir refuses the module: {first_line(error)}") from error
     return ImportedProgram(str(text).partition(RESOURCES)[0], literals.weights)
+
+
+def _mark_new_values(function: Any, new_values: Mapping[int, int]) -> None:
+    if not new_values:
+        return
+    with function.context:
+        attributes = [ir.DictAttr.get({})] * len(function.regions[0].blocks[0].arguments)
+        for argument, result in new_values.items():
+            number = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), result)
+            attributes[argument] = ir.DictAttr.get({NEW_VALUE: number})
+        function.attributes[ARGUMENT_ATTRIBUTES] = ir.ArrayAttr.get(attributes)
 
 
 class _Literals:

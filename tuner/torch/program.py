@@ -3,7 +3,7 @@
 ``TensorProgram`` is the callable; it wraps a program of fusions, a program as a whole, or parts.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,17 @@ from torch.autograd import forward_ad
 from tuner.core.dtypes import number_type
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import typed_arguments
+from tuner.programs.compile import compile_on_host
+from tuner.programs.run.fused_code import shared_memory
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.tuning import TunedProgram
+from tuner.runtime.arrays import require_distinct
 from tuner.torch.call_form import CallForm, rebuilt
 from tuner.torch.dynamic_sizes import Shape
+from tuner.torch.export import ExportedModule
 from tuner.torch.graph_corrections import UNSIGNED
+from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.guards import (
     checked,
     default_dtype,
@@ -34,6 +39,7 @@ from tuner.torch.weights import ModuleWeights
 
 NOT_OF_NUMPY = (torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2)
 ADDRESS_OF = torch.Tensor.data_ptr
+OtherCall = Callable[["TensorProgram", Tensors, Tensors], list[torch.Tensor]]
 INTEGER_OF_BYTES = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}
 
 
@@ -49,10 +55,12 @@ class TensorProgram:
         form: CallForm,
         weights: ModuleWeights | None = None,
         save: Callable[[Path], None] | None = None,
+        state: tuple[torch.Tensor, ...] = (),
     ) -> None:
         """Takes a compiled function, how its module is called, and the module's weights at the export.
 
-        ``save``: writes a function in parts into a folder; None where that is not possible.
+        ``save``: writes a function in parts into a folder; None where that is not possible. ``state``: the
+        module's buffers that a function in one part changes, which are its last arguments.
         """
         self.function = function
         self.tuned: TunedProgram | None = None  # how the program was tuned, of ``tuner.torch.tune``
@@ -60,13 +68,29 @@ class TensorProgram:
         self._form = form
         self._weights = weights
         self._save = save
-        self._expected = tuple(zip(form.types, _shapes_of(function), strict=True))
+        self._state = state
+        types = tuple(zip(form.types, _shapes_of(function), strict=True))
+        self._expected = types[: len(types) - len(state)]
+        # of a program of fusions: numbers of arguments that a call changes, and the bytes of each argument
+        self._changed: tuple[int, ...] = ()
+        self._sizes_bytes: tuple[int, ...] = ()
+        if isinstance(function, FusedFunction):
+            self._changed = function.code.changed
+            self._sizes_bytes = tuple(type_.bytes for type_ in function.code.arguments)
         self._default_dtype = default_dtype()
         # torch's guards of usual tensors outside and inside of inference mode, and of tensors made in it
         self._fits, self._fits_inside, self._fits_in_inference = tensor_checks(self._expected)
         self._count = len(self._expected)
         self._run = function.run if isinstance(function, FusedFunction) else None
         self._parts = function if isinstance(function, PartedFunction) else None
+        # how a function is called that is not a program of fusions without changes
+        self._other_call: OtherCall | None = None
+        if self._parts is not None:
+            self._other_call = TensorProgram._called_in_parts
+        elif self._changed:
+            self._other_call = TensorProgram._called_with_changes
+        elif self._run is None:
+            self._other_call = TensorProgram._called_as_a_whole
         elements = (result.element for result in _results_of(function))
         self._conversions = tuple(map(conversion_of, elements, form.result_types))
         # flat: called with tensors alone; single: returns one tensor. Neither needs torch's trees at a call.
@@ -92,7 +116,7 @@ class TensorProgram:
     @property
     def is_changing(self) -> bool:
         """Returns whether a call changes buffers of the module, or its arguments."""
-        return self._parts is not None and bool(self._parts.changes)
+        return bool(self._changed) or (self._parts is not None and bool(self._parts.changes))
 
     def __call__(self, *arguments: Any, **keywords: Any) -> Any:
         """Calls the program.
@@ -151,13 +175,12 @@ class TensorProgram:
         if 0 in addresses:  # right only for tensors without elements
             for tensor, name in zip(tensors, self._form.names, strict=True):
                 require_memory(tensor, name)
-        if self._parts is not None:
-            return self._called_in_parts(given, tensors)
-        if self._run is not None:
-            arrays = self._run(addresses)
-        else:
-            results: Any = self.function(*map(array_of, tensors))
-            arrays = list(results) if isinstance(results, tuple) else [results]
+        if self._other_call is not None:
+            return self._other_call(self, given, tensors)
+        assert self._run is not None
+        return self._converted(self._run(addresses))
+
+    def _converted(self, arrays: Iterable[Any]) -> list[torch.Tensor]:
         return [convert(array) for convert, array in zip(self._conversions, arrays, strict=True)]
 
     def _called_in_parts(self, given: Tensors, tensors: Tensors) -> list[torch.Tensor]:
@@ -166,14 +189,29 @@ class TensorProgram:
         A tensor that they change is also changed in ``given`` where ``tensors`` has a copy of it.
         """
         assert self._parts is not None
-        results = self._parts(tensors)
-        for number in self._parts.changed_inputs:
-            used = tensors[number]
-            if given[number].data_ptr() != used.data_ptr():
-                with torch.no_grad():
-                    given[number].copy_(used)
-            results = [given[number] if result is used else result for result in results]
-        return results
+        return _with_given(self._parts(tensors), given, tensors, self._parts.changed_inputs)
+
+    def _called_as_a_whole(self, _given: Tensors, tensors: Tensors) -> list[torch.Tensor]:
+        arrays: Any = self.function(*map(array_of, tensors))
+        if len(self._conversions) == 1:
+            arrays = (arrays,)
+        return self._converted(arrays)
+
+    def _called_with_changes(self, given: Tensors, tensors: Tensors) -> list[torch.Tensor]:
+        """Calls a program that writes arguments and buffers in place; a result may be such a tensor."""
+        assert self._run is not None
+        owned = (*tensors, *self._state)
+        addresses = [*map(ADDRESS_OF, owned)]
+        pair = shared_memory(addresses, self._sizes_bytes, self._changed)
+        if pair is not None:
+            names = (*self._form.names, *map("buffer {}".format, self._form.changes.buffers))
+            require_distinct(names[pair[0]], names[pair[1]], is_shared=True)
+        torch.autograd.graph.increment_version([owned[number] for number in self._changed])
+        results = self._converted(self._run(addresses))
+        for number, argument in self._form.changes.returned:
+            results.insert(number, owned[argument])
+        numbers = [number for number in self._changed if number < len(tensors)]
+        return _with_given(results, given, tensors, numbers)
 
     def with_parts(self, function: PartedFunction) -> "TensorProgram":
         """Returns a program of the same module, with the same weights, that runs ``function``."""
@@ -227,6 +265,44 @@ class TensorProgram:
             self.function.export(folder)
         elif self._save is not None:
             self._save(Path(folder))
+
+
+def compiled(
+    exported: ExportedModule,
+    weights: ModuleWeights | None = None,
+    *,
+    db: str | Path | None = None,
+    threads: int = 1,
+) -> TensorProgram:
+    """Compiles an exported module, whose ``weights`` are given to find later changes; returns the program.
+
+    ``db``, ``threads``: as of ``tuner.torch.compile``. Raises ChangesTensorsError for a module that changes
+    tensors and does not become fusions, UsageError and CandidateError for one that does not compile.
+    """
+    changed = exported.form.changes.texts
+    if not all(buffer.is_contiguous() for buffer in exported.state):
+        raise ChangesTensorsError(changed[0])
+    try:
+        function: Any = compile_on_host(exported.payload, db=db, threads=threads)
+    except UsageError as error:
+        if changed:
+            raise ChangesTensorsError(changed[0]) from error
+        raise
+    return TensorProgram(function, exported.form, weights, state=exported.state)
+
+
+def _with_given(
+    results: Sequence[torch.Tensor], given: Tensors, used: Tensors, changed: Iterable[int]
+) -> list[torch.Tensor]:
+    """Returns the results; where a changed argument is a copy of the given tensor, changes that one, too."""
+    results = list(results)
+    for number in changed:
+        copy = used[number]
+        if given[number].data_ptr() != copy.data_ptr():
+            with torch.no_grad():
+                given[number].copy_(copy)
+        results = [given[number] if result is copy else result for result in results]
+    return results
 
 
 def torch_type(element: str) -> torch.dtype:

@@ -13,6 +13,7 @@ from tuner.programs.compile import compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.fusion_tuning import tune_text
 from tuner.torch.export import ExportedModule, export_module
+from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.program import TensorProgram
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver
@@ -38,6 +39,8 @@ def tuned_module(
 
     Raises UsageError where it has nothing to tune or fails, KeyboardInterrupt where it is interrupted.
     """
+    if exported.form.changes.texts:  # timed calls would change them
+        raise ChangesTensorsError(exported.form.changes.texts[0])
     tuned = tune_text(
         exported.text,
         trials=options.limits.trials,

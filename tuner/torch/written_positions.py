@@ -1,13 +1,20 @@
-"""Writes at positions that come with a call, as comparisons of each position with all numbers of a dimension.
+"""Writes at positions that come with a call: rows that are copied, and sums.
 
-          x.index_copy(0, at, rows)  # at has one position
+          x.index_copy(1, at, rows)  # x: 2x16x8, at has three positions
         becomes
-          torch.where(numbers == at[0], rows[0], x)  # numbers: a column of 0, 1, ... up to the size of x
+          rows of 8 of x, 32x8, written at six positions by one operator, and seen as 2x16x8 again
 
-torch-mlir 20261001 makes operations of them that nothing lowers, and of which it takes negative positions as
-they are. Many positions, or many sums at positions, would take longer than the writes: those stay PyTorch's.
+A position out of range becomes -1, which the write of rows refuses. A sum at few positions is a comparison of
+each position with all numbers of a dimension; many sums would take longer than PyTorch's and stay PyTorch's:
+
+          x.index_add(0, at, rows)  # at has one position
+        becomes
+          torch.where(numbers == at[0], x + rows[0], x)  # numbers: a column of 0, 1, ... up to the size of x
+
+torch-mlir 20261001 makes operations of them of which it takes negative positions as they are.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -17,11 +24,11 @@ from torch.utils import _pytree
 from tuner.torch.element_types import widened
 
 ATEN = torch.ops.aten
+ROW_WRITE = ATEN._index_put_impl.default  # noqa: SLF001 - no user's code has it, and torch-mlir lowers it
 POSITION_TYPES = (torch.int32, torch.int64)
-MOST_IN_ORDER = 8  # positions that are written one after the other
+MOST_IN_ORDER = 8  # sums at positions that are added one after the other
 # Of f32, on one thread: PyTorch's call next to a program takes 5 to 10 us, as these do.
 MOST_SELECTED = 1 << 17  # elements, once for each position
-MOST_READ = 1 << 14  # elements, or comparisons, where each element looks its position up
 LEAST_ROW = 16  # elements at one position of a large x, so that numbers of positions are little memory
 LARGEST_SIZE = 2**31 - 1  # positions are compared as 32 bits, which is half as much memory
 
@@ -71,8 +78,7 @@ def _left(*_: Any, **__: Any) -> Any:
 def _index_copy(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Any:
     if x.dim() == 0 or index.dim() != 1:
         return NotImplemented
-    at = dim % x.dim()
-    return _with_rows(x, at, _checked(index, x.shape[at]), source)
+    return _with_rows(x, dim % x.dim(), index.long(), source)
 
 
 def _index_add(
@@ -82,7 +88,7 @@ def _index_add(
         return NotImplemented
     at = dim % x.dim()
     rows = widened(source) if alpha == 1 else widened(source) * alpha
-    return _rounded(_with_rows(widened(x), at, _checked(index, x.shape[at]), rows, is_sum=True), x)
+    return _rounded(_with_sums(widened(x), at, _checked(index, x.shape[at]), rows), x)
 
 
 def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) -> Any:
@@ -121,26 +127,56 @@ def _index_put(
     moved = x.movedim(dims, adjacent)
     before = moved.shape[:first]
     after = moved.shape[first + len(dims) :]
-    position = torch.zeros((), dtype=torch.int64)
-    for dim, index in zip(adjacent, at, strict=True):
-        size = moved.shape[dim]
-        position = position * size + _checked(index, size, counts_from_end=True)
+    sizes = moved.shape[first : first + len(dims)]
+    written_at = _with_rows
+    position = _together(at, sizes)
+    if accumulate:
+        written_at = _with_sums
+        position = _checked_together(at, sizes)
     rows = values.expand(*before, *position.shape, *after).reshape(*before, -1, *after)
-    flat = moved.flatten(first, adjacent[-1])
-    written = _with_rows(flat, first, position.reshape(-1), rows, is_sum=accumulate)
+    written = written_at(moved.flatten(first, adjacent[-1]), first, position.reshape(-1), rows)
     if written is NotImplemented:
         return NotImplemented
     return written.reshape(moved.shape).movedim(adjacent, dims)
 
 
+def _together(at: Sequence[torch.Tensor], sizes: Sequence[int]) -> torch.Tensor:
+    """Returns positions of several dimensions as those of one; -1 where one of them is out of range."""
+    position = torch.zeros((), dtype=torch.int64)
+    is_inside = torch.ones((), dtype=torch.bool)
+    for index, size in zip(at, sizes, strict=True):
+        place = torch.where(index < 0, index.long() + size, index.long())
+        is_inside = is_inside & _is_inside(place, size)
+        position = position * size + place
+    return torch.where(is_inside, position, -1)
+
+
+def _checked_together(at: Sequence[torch.Tensor], sizes: Sequence[int]) -> torch.Tensor:
+    position = torch.zeros((), dtype=torch.int64)
+    for index, size in zip(at, sizes, strict=True):
+        position = position * size + _checked(index, size, counts_from_end=True)
+    return position
+
+
 def _scatter(x: torch.Tensor, dim: int, index: torch.Tensor, source: Any) -> Any:
+    """Writes elements along a dimension, each at a position of its own: rows of one element."""
+    if x.dim() == 0 or index.dim() != x.dim():
+        return NotImplemented
     if not isinstance(source, torch.Tensor):
         source = torch.full((), source, dtype=x.dtype).expand(index.shape)
-    return _with_elements(x, dim, index, source)
+    along = dim % x.dim()
+    position = torch.zeros((), dtype=torch.int64)
+    elements = source
+    for axis, count in enumerate(index.shape):
+        place = index.long() if axis == along else _aligned(torch.arange(count), axis, x.dim())
+        position = position * x.shape[axis] + place
+        elements = elements.narrow(axis, 0, count)
+    position = torch.where(_is_inside(index, x.shape[along]), position, -1).reshape(-1)
+    return _with_rows(x.reshape(-1), 0, position, elements.reshape(-1)).reshape(x.shape)
 
 
 def _scatter_add(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Any:
-    return _rounded(_with_elements(widened(x), dim, index, widened(source), is_sum=True), x)
+    return _rounded(_with_added_elements(widened(x), dim, index, widened(source)), x)
 
 
 def _rounded(written: Any, x: torch.Tensor) -> Any:
@@ -153,10 +189,8 @@ def _rounded(written: Any, x: torch.Tensor) -> Any:
     return written.to(x.dtype)
 
 
-def _with_elements(
-    x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor, *, is_sum: bool = False
-) -> Any:
-    """Writes elements of ``source`` along a dimension, each at a position of its own."""
+def _with_added_elements(x: torch.Tensor, dim: int, index: torch.Tensor, source: torch.Tensor) -> Any:
+    """Adds elements of ``source`` along a dimension, each at a position of its own."""
     if x.dim() == 0 or index.dim() != x.dim():
         return NotImplemented
     along = dim % x.dim()
@@ -172,23 +206,36 @@ def _with_elements(
     if any(padding):
         at = torch.nn.functional.pad(at, padding, value=-1)
         elements = torch.nn.functional.pad(elements, padding)
-    return _in_order(x, along, at, elements, is_sum=is_sum)
+    return _added_in_order(x, along, at, elements)
 
 
-def _with_rows(
-    x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor, *, is_sum: bool = False
-) -> Any:
-    """Writes rows along a dimension of x at positions; the last of equal positions is kept, or each added."""
-    count = at.shape[0]
+def _with_sums(x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor) -> Any:
+    """Adds rows along a dimension of x at positions, each of equal positions."""
+    if _is_short(x, dim, at.shape[0]):
+        return _added_in_order(x, dim, _aligned(at, dim, x.dim()), rows)
+    return NotImplemented
+
+
+def _with_rows(x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+    """Writes rows along a dimension of x at positions; the last of equal positions is kept.
+
+    ``at``: int64, in range, else the program fails: a row of x as a matrix is named by all dimensions up to
+    ``dim``.
+    """
     size = x.shape[dim]
-    if _is_short(x, dim, count):
-        return _in_order(x, dim, _aligned(at, dim, x.dim()), rows, is_sum=is_sum)
-    if is_sum or max(size * count, x.numel()) > MOST_READ:
-        return NotImplemented
-    is_at = torch.arange(size).unsqueeze(1) == at
-    latest = torch.where(is_at, torch.arange(count), -1).amax(1)
-    newest = torch.index_select(rows, dim, latest.clamp(min=0))
-    return torch.where(_aligned(latest >= 0, dim, x.dim()), newest, x)
+    before = math.prod(x.shape[:dim])
+    width = math.prod(x.shape[dim + 1 :])
+    position = at
+    if before > 1:
+        rows_before = torch.arange(before).unsqueeze(1) * size
+        position = torch.where(_is_inside(at, size), rows_before + at, -1)
+    given = rows.expand(*x.shape[:dim], at.shape[0], *x.shape[dim + 1 :])
+    written = ROW_WRITE(x.reshape(-1, width), [position.reshape(-1)], given.reshape(-1, width))
+    return written.reshape(x.shape)
+
+
+def _is_inside(position: torch.Tensor, size: int) -> torch.Tensor:
+    return (position >= 0) & (position < size)
 
 
 def _is_short(x: torch.Tensor, dim: int, count: int) -> bool:
@@ -199,15 +246,12 @@ def _is_short(x: torch.Tensor, dim: int, count: int) -> bool:
     return count == 1 and size * LEAST_ROW <= x.numel() and size <= LARGEST_SIZE
 
 
-def _in_order(
-    x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor, *, is_sum: bool
-) -> torch.Tensor:
+def _added_in_order(x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
     numbers = _aligned(torch.arange(x.shape[dim], dtype=torch.int32), dim, x.dim())
     at = at.to(torch.int32)
     for number in range(at.shape[dim]):
         row = rows.narrow(dim, number, 1)
-        if is_sum:
-            row = x | row if x.dtype is torch.bool else x + row
+        row = x | row if x.dtype is torch.bool else x + row
         x = torch.where(numbers == at.narrow(dim, number, 1), row, x)
     return x
 

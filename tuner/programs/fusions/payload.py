@@ -11,7 +11,7 @@ from tuner.core.dtypes import NUMBER_TYPES
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import TensorType
 from tuner.core.numpy_types import DTYPES
-from tuner.mlir.bindings import Attribute, Block, Op, Type, ir
+from tuner.mlir.bindings import Attribute, Block, Op, Type, Value, ir
 from tuner.mlir.ir.building import create, filled_tensor, value
 from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, new_values_of, ops_in, types_of, walk
 from tuner.mlir.ir.resources import Data, array_of
