@@ -42,7 +42,7 @@ def decompose_aggregates(module: ir.Module) -> None:
         %r = linalg.generic ins(%exp, %sum) outs(%e) { arith.divf }
     """
     for op in walk(module, GATHER):
-        raise unsupported(op, "no lowering for it", "tensor.extract in loops")
+        raise unsupported(op, "no lowering for it", "tensor.extract and tensor.insert in loops")
     require_row_writes(module)
     for op in walk(module, BITCAST):
         with op.location, ir.InsertionPoint(op):
