@@ -52,6 +52,10 @@ pytestmark = pytest.mark.mlir
 # Three products, two of them equal but for their weights; the third one's weight is computed of a constant.
 TEXT = text_beside(__file__, "LAYERS")
 PRODUCT = text_beside(__file__, "PRODUCT")  # one of the three
+WHOLE_NUMBERS = """func.func @main(%a: tensor<4x8xi64>) -> tensor<4x8xi64> {
+  %0 = arith.addi %a, %a : tensor<4x8xi64>
+  return %0 : tensor<4x8xi64>
+}"""
 X, *WEIGHTS = np.random.default_rng(0).random((4, 8, 8), np.float32)
 X = X[:4]
 for number, weight in enumerate(WEIGHTS, 1):
@@ -153,6 +157,23 @@ def test_equal_fusions_have_one_machine_code_which_other_programs_link(
     assert entries == [*[FUSION_ENTRY] * 2, PROGRAM_ENTRY, PROGRAM_ENTRY]
     assert FusedFunction(first.code, first.weights)(X).shape == (4, 8)
     assert FusedFunction(second.code, second.weights)(X).shape == (4, 8)
+
+
+def test_a_program_is_kept_whose_fusion_no_schedule_is_for() -> None:
+    asked: list[Any] = []
+
+    def schedules(problem: Any, threads: int) -> Iterator[Any]:
+        asked.append((problem, threads))
+        return iter(())
+
+    first = compile_fusions(WHOLE_NUMBERS, None, MACHINE, schedules)
+    assert isinstance(first, FusedImage)
+    (fusion,) = first.code.fusions
+    assert fusion.element == "i64"
+    found = kept_program(WHOLE_NUMBERS, None, MACHINE, schedules, 1, {})
+    assert isinstance(found, FusedImage)
+    assert found.code == first.code
+    assert asked == []  # stored schedules are of problems
 
 
 def test_another_machine_number_of_threads_or_text_is_compiled(made: list[FusionTask]) -> None:

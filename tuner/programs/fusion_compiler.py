@@ -5,7 +5,6 @@ configuration or as loops; child processes run the tasks that ``missing_fusions`
 joins the code to a LinkedProgram, which packs the weights last.
 """
 
-import contextlib
 import ctypes
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,7 +14,7 @@ from typing import Any, cast
 import numpy.typing as npt
 
 from tuner.core.candidate import Candidate
-from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.fusions import FUSION_ENTRY, Fusion
 from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import ISAS, code_level, encoded
@@ -207,8 +206,8 @@ def _reason_given_up(task: FusionTask) -> str | None:
 
 def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
     if schedules is not no_schedules and fusion.kind != LOOPS_KIND:
-        with contextlib.suppress(UsageError):  # no schedule is for it
-            problem = compiled_files().kept(_problem_key(fusion), lambda: fusion_problem(fusion))
+        problem = compiled_files().kept(_problem_key(fusion), lambda: _problem_of(fusion))
+        if not isinstance(problem, Refusal):
             for schedule in schedules(problem, threads_of(fusion, problem, threads)):
                 yield FusionTask(fusion, machine, schedule, threads)
     given_up: tuple[str, ...] = ()
@@ -471,6 +470,14 @@ def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: 
 
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
     return CompiledFiles.key("fusions of a program", text, entry, machine.multiplies_pairs)
+
+
+def _problem_of(fusion: Fusion) -> TextProblem | Refusal:
+    """Returns a fusion as a tuning problem, or why no schedule is for it."""
+    try:
+        return fusion_problem(fusion)
+    except UsageError as error:
+        return Refusal(str(error))
 
 
 def _problem_key(fusion: Fusion) -> str:
