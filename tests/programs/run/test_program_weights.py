@@ -3,7 +3,6 @@
 import gc
 import threading
 import weakref
-import zlib
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorTyp
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.progress import WeightsPacked
+from tuner.programs.run import program_weights
 from tuner.programs.run.exported import WEIGHTS
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.loading import load
@@ -26,6 +26,7 @@ from tuner.programs.run.program_weights import (
     LARGE_PAGE_BYTES,
     SharedWeights,
     WeightPlan,
+    checksum,
     packed_weights,
     weight_plan,
 )
@@ -147,11 +148,31 @@ def test_a_large_weight_begins_at_a_large_page_and_is_freed_with_its_last_view()
 
 
 def test_weights_of_one_checksum_are_not_mistaken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(zlib, "crc32", lambda _: 0)
+    monkeypatch.setattr(program_weights, "checksum", lambda _: 0)
     weights = SharedWeights()
     held = [weights.array_like(contents(seed)) for seed in (0, 1, 0, 1)]
     assert [array.tobytes() for array in held] == [contents(seed).tobytes() for seed in (0, 1, 0, 1)]
     assert held[0] is held[2]
+
+
+@pytest.mark.parametrize("size", [0, 7, 8192, 8192 * 130 + 100])
+def test_a_checksum_shows_what_was_changed_or_moved(size: int) -> None:
+    content = np.random.default_rng(0).integers(0, 256, size, np.uint8)
+    sums = {checksum(content)}
+    rows = size // 8192
+    for place in {0, size // 2, size - 1} if size else set():
+        changed = content.copy()
+        changed[place] ^= 1
+        sums.add(checksum(changed))
+    # two rows are exchanged, two words of a row, and words of two rows
+    for first, second in ((0, 8192), (0, 8), (8, 8192 + 16)) if rows > 1 else ():
+        changed = content.copy()
+        length = 8192 if second == 8192 else 8
+        changed[first : first + length] = content[second : second + length]
+        changed[second : second + length] = content[first : first + length]
+        sums.add(checksum(changed))
+    assert len(sums) == {0: 1, 7: 4, 8192: 4}.get(size, 7)
+    assert checksum(content) in sums
 
 
 def test_an_array_that_nobody_holds_is_freed() -> None:

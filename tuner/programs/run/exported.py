@@ -18,7 +18,6 @@ import json
 import mmap
 import os
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
@@ -33,10 +32,10 @@ from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
 from tuner.core.text_files import similar_file_hint, unreadable
 from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_processor
-from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_size
+from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_size, checksum
 from tuner.version import __version__
 
-FORMAT = 8  # of program.json; 8: which arguments a call changes
+FORMAT = 8  # of program.json; 8: which arguments a call changes, a checksum of the weights that is fast
 DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
@@ -76,7 +75,7 @@ def write_folder(
             _write(folder / name, lambda file, code=code: file.write_bytes(code))  # type: ignore[misc]
             hashes[name] = hashlib.sha256(code).hexdigest()
         _write(folder / WEIGHTS, lambda file: _write_weights(file, weights))
-        hashes[WEIGHTS] = _checksum(_mapped(folder / WEIGHTS))  # of what was written
+        hashes[WEIGHTS] = f"{checksum(_mapped(folder / WEIGHTS)):08x}"  # of what was written
         text = document_text(document, hashes)
         _write(folder / DOCUMENT, lambda file: file.write_text(text))
         for name in set(present) - {DOCUMENT, *hashes}:
@@ -127,14 +126,14 @@ def read_weights(folder: Path, document: Mapping[str, Any], sizes: Sequence[int]
         content = _mapped(path)
     except OSError as error:
         raise unreadable(path, error, "a part of the program") from error
-    if _checksum(content) != recorded:
-        raise UsageError(f"{path}: was changed after the export: its CRC-32 is another")
+    if f"{checksum(content):08x}" != recorded:
+        raise UsageError(f"{path}: was changed after the export: its checksum is another")
     with named_damage(folder):
         return tuple(_weights_in(content, sizes))
 
 
 def document_text(document: Mapping[str, Any], hashes: Mapping[str, str]) -> str:
-    """Returns the text of program.json; ``hashes``: SHA-256 of files with code, CRC-32 of the weights.
+    """Returns the text of program.json; ``hashes``: SHA-256 of files with code, a checksum of the weights.
 
     A checksum finds damage, as the others do: whoever changes a file on purpose can change program.json too.
     """
@@ -269,10 +268,6 @@ def _mapped(path: Path) -> Array:
         if not os.fstat(file.fileno()).st_size:  # cannot be mapped
             return np.empty(0, np.uint8)
         return np.frombuffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), np.uint8)
-
-
-def _checksum(content: Array) -> str:
-    return f"{zlib.crc32(content.data):08x}"
 
 
 def _weights_in(content: Array, sizes: Sequence[int]) -> Iterator[Array]:
