@@ -18,6 +18,7 @@ from tuner.cli.options import MODEL_FUNCTION
 from tuner.core.errors import Stage, TunerError, UsageError, failing_at, nearest
 from tuner.core.programs import EAGER, NO_TIME_LEFT, ProgramBaseline
 from tuner.core.text_files import unreadable
+from tuner.mlir.ir.resources import ConstantsFile, joined_payload, write_constants
 from tuner.programs.request import ProgramRequest
 from tuner.runtime.workers.worker import call_in_child
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 BASELINES_TIMEOUT_S = 900.0  # compiling a large model by inductor three times takes minutes
 LATE_BASELINE_S = 60.0  # of one that was begun in time
 EXPORT_TIMEOUT_S = 600.0
+_FILES: list[ConstantsFile] = []  # process-wide on purpose: a command reads a model, and sends it to children
 NO_TORCH = "pip install 'torch>=2.6'"
 
 
@@ -82,11 +84,14 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
 def text(name: str) -> str:
     """Returns the MLIR text of a model's program, exported in a child process.
 
-    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed;
-    TunerError where the child process crashes or takes more than 600 s.
+    The data of its constants are in a file, which lasts as long as this process. Raises UsageError for a
+    model that cannot be read or exported, and where PyTorch is not installed; TunerError where the child
+    process crashes or takes more than 600 s.
     """
     require_readable(name)
-    return call_in_child("model", partial(_bound_text, name), EXPORT_TIMEOUT_S, _memory_bytes())
+    file = ConstantsFile()
+    _FILES.append(file)
+    return call_in_child("model", partial(_bound_text, name, file.path), EXPORT_TIMEOUT_S, _memory_bytes())
 
 
 def _memory_bytes() -> int:
@@ -94,20 +99,24 @@ def _memory_bytes() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
-def _bound_text(name: str) -> str:
+def _bound_text(name: str, path: str) -> str:
     with failing_at(Stage.BIND):  # of which ``call_in_child`` makes a UsageError again
-        return model_text(name)
+        return model_text(name, path)
 
 
-def model_text(name: str) -> str:
+def model_text(name: str, path: str) -> str:
     """Returns the MLIR text of a model's program, exported in this process.
 
-    Raises UsageError for a model that cannot be read or exported, and where PyTorch is not installed.
+    ``path``: of a ``ConstantsFile``, into which the data of its constants are written. Raises UsageError for
+    a model that cannot be read or exported, and where PyTorch is not installed.
     """
     from tuner.torch.export import export_module  # not at start-up
     from tuner.torch.lowering import lower_in_process  # not at start-up
 
-    return export_module(*read_model(name), lower=lower_in_process).text
+    payload = export_module(*read_model(name), lower=lower_in_process).payload
+    if not payload.resources:
+        return payload.text
+    return joined_payload(payload.text, write_constants(path, payload.text, payload.resources))
 
 
 def require_readable(name: str) -> Path:

@@ -7,7 +7,7 @@ import time
 from tuner.programs.request import ProgramRequest
 
 
-def crash(request: ProgramRequest) -> None:
+def crash(request: ProgramRequest, *, has_data: bool) -> None:
     """Does to its process what the payload says."""
     if "hang" in request.text:
         time.sleep(1000)

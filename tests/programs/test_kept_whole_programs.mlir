@@ -26,3 +26,17 @@ func.func @main(%x: tensor<4xf32>, %n: index) -> tensor<4xf32> {
   %z = math.tan %y : tensor<4xf32>
   return %z : tensor<4xf32>
 }
+// ----- WRITTEN
+// adds x to a global, which keeps its numbers from call to call
+memref.global "private" @sum : memref<4xf32> = dense_resource<sum>
+func.func @main(%x: memref<4xf32>) -> memref<4xf32> {
+  %sum = memref.get_global @sum : memref<4xf32>
+  linalg.add ins(%sum, %x : memref<4xf32>, memref<4xf32>) outs(%sum : memref<4xf32>)
+  %copy = memref.alloc() : memref<4xf32>
+  memref.copy %sum, %copy : memref<4xf32> to memref<4xf32>
+  return %copy : memref<4xf32>
+}
+
+{-#
+  dialect_resources: { builtin: { sum: "0x04000000DATA" } }
+#-}

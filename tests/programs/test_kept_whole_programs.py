@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from tests.texts import text_beside
-from tuner.core.errors import CandidateError
+from tuner.core.errors import CandidateError, UsageError
+from tuner.mlir.ir.resources import without_data
 from tuner.programs import compile as module
 from tuner.programs import compiler
 from tuner.programs.execution import host_function
@@ -19,6 +20,7 @@ from tuner.runtime.compiled_files import compiled_files
 pytestmark = pytest.mark.mlir
 X = np.arange(4, dtype=np.float32)
 PRINTED = text_beside(__file__, "PRINTED")
+WRITTEN = text_beside(__file__, "WRITTEN")
 
 
 def steps(weight: float) -> str:
@@ -30,7 +32,7 @@ def steps(weight: float) -> str:
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Gives the folder of compiled files, empty at first; programs are compiled in this process."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(module, "call_in_kept_child", lambda work: work())
+    monkeypatch.setattr(module, "call_in_kept_child", lambda work, *_: work())
     return compiled_files().folder
 
 
@@ -54,13 +56,29 @@ def program(text: str) -> Any:
     return function
 
 
-def test_a_program_as_a_whole_is_compiled_once_for_each_text_and_constant(compiled: list[str]) -> None:
-    for weight in (2.0, 3.0, 2.0, 3.0):
-        function = program(steps(weight))
+def test_a_program_as_a_whole_is_compiled_once_for_each_text_whatever_its_constants(
+    compiled: list[str],
+) -> None:
+    functions = [program(steps(weight)) for weight in (2.0, 3.0, 2.0)]
+    for function, weight in zip(functions, (2.0, 3.0, 2.0), strict=True):
         np.testing.assert_array_equal(function(X, 3), X + 3 * weight)
         assert function.why_no_fusions == "argument 1: index is not a tensor"
-    assert compiled == [steps(2.0), steps(3.0)]
+    assert compiled == [steps(2.0)]
     program(steps(2.0).replace("addf", "subf"))
+    assert len(compiled) == 2
+
+
+def test_kept_code_without_data_of_its_constants_is_refused() -> None:
+    program(steps(2.0))
+    with pytest.raises(UsageError, match="dense_resource<weight> has no data after the module"):
+        program(without_data(steps(2.0)))
+
+
+def test_code_with_data_that_a_program_writes_is_not_kept(compiled: list[str]) -> None:
+    for weight in (2.0, 3.0, 2.0):
+        function = program(WRITTEN.replace("DATA", np.full(4, weight, np.float32).tobytes().hex()))
+        for calls in (1, 2):
+            np.testing.assert_array_equal(function(X), weight + calls * X)
     assert len(compiled) == 3
 
 

@@ -12,6 +12,7 @@ from tests.cli.real import brief_remeasurement, real_candidates
 from tuner.cli.options import is_model
 from tuner.core.candidate import TargetName
 from tuner.core.errors import UsageError
+from tuner.mlir.ir.resources import ConstantsFile, split_payload
 from tuner.model_files import baselines, model_text, read_model
 from tuner.programs.request import ProgramRequest
 from tuner.targets.registry import real_backends
@@ -154,7 +155,11 @@ def test_without_time_left_no_baseline_is_begun_and_each_says_so(model: Path) ->
 def test_an_exported_program_is_read(tmp_path: Path) -> None:
     program = torch.export.export(torch.nn.Linear(16, 8).eval(), (torch.ones(4, 16),))
     torch.export.save(program, tmp_path / "linear.pt2")
-    assert "linalg.matmul" in model_text(str(tmp_path / "linear.pt2"))
+    file = ConstantsFile()
+    payload = split_payload(model_text(str(tmp_path / "linear.pt2"), file.path))
+    assert "linalg.matmul" in payload.text
+    weights = [bytes(data) for data in payload.resources.values()]
+    assert program.state_dict["weight"].detach().numpy().tobytes() in weights
 
 
 @pytest.mark.parametrize(
@@ -168,12 +173,12 @@ def test_an_exported_program_is_read(tmp_path: Path) -> None:
 )
 def test_a_wrong_function_is_named(model: Path, function: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        model_text(f"{model}:{function}")
+        model_text(f"{model}:{function}", "")
 
 
 def test_a_wrong_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "wrong.pt2").write_text("nothing")
     with pytest.raises(UsageError, match=r"wrong\.pt2: \w+: "):
-        model_text(str(tmp_path / "wrong.pt2"))
+        model_text(str(tmp_path / "wrong.pt2"), "")
     with pytest.raises(UsageError, match="cannot be read \\(No such file"):
-        model_text(str(tmp_path / "none.pt2"))
+        model_text(str(tmp_path / "none.pt2"), "")

@@ -10,12 +10,14 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 import tuner.torch  # noqa: E402
+from tests.texts import text_beside  # noqa: E402
 from tuner.programs.compile import CHILDREN  # noqa: E402
 from tuner.runtime.workers import child_process, protocol  # noqa: E402
 
 pytestmark = [pytest.mark.mlir, pytest.mark.filterwarnings("ignore")]  # of torch, about its own code
 MIB = 1 << 20
 SIZE, LAYERS = 2560, 8  # 200 MiB of weights
+SIZES = {"sizes": "1..4"}
 SLACK_BYTES = 64 * MIB  # of code and allocators
 
 
@@ -66,3 +68,71 @@ def test_weights_are_copied_once_when_they_are_packed(
     child = CHILDREN.of_this_thread().first.child
     assert child is not None
     assert child.resident_bytes < LAYERS * largest + 2 * SLACK_BYTES  # the compilers
+
+
+class Nibbles(torch.nn.Module):  # type: ignore[misc] - of torch, which may be missing
+    """A product by a weight of 4 bits, in PyTorch's packed form."""
+
+    def __init__(self, size: int, group: int = 128) -> None:
+        super().__init__()
+        pack = torch.ops.aten._convert_weight_to_int4pack_for_cpu  # noqa: SLF001 - PyTorch's only name
+        self.group = group
+        self.register_buffer("weight", pack(torch.randint(0, 16, (size, size), dtype=torch.int32), 1))
+        self.register_buffer("scales", torch.rand(size // group, size, 2) / size)
+
+    def forward(self, x: Any) -> Any:
+        product = torch.ops.aten._weight_int4pack_mm_for_cpu  # noqa: SLF001
+        return product(x, self.weight, self.group, self.scales)
+
+
+@pytest.mark.slow
+def test_few_bits_are_unpacked_one_weight_at_a_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The integers of all weights, as bytes, would be twice as large as what is packed, next to it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    tuner.torch.compile(Nibbles(256).eval(), (torch.ones(1, 256),))
+    module, x = torch.nn.Sequential(*(Nibbles(4096) for _ in range(12))).eval(), torch.rand(1, 4096)
+    expected = module(x)
+    held = sum(buffer.numel() * buffer.element_size() for buffer in module.buffers())
+    Path("/proc/self/clear_refs").write_text("5")
+    before = peak_bytes()
+    program = tuner.torch.compile(module, (x,))
+    assert held * 0.9 < peak_bytes() - before < 1.3 * held + SLACK_BYTES
+    torch.testing.assert_close(program(x), expected, rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_tuned_is_mapped_by_its_children(
+    sent: list[int], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    module, x = mlp(1024, 1), torch.rand(2, 1024)
+    program = tuner.torch.tune(module, (x,), trials=1, baseline="none", db=tmp_path / "results.db")
+    assert sum(sent) < MIB
+    torch.testing.assert_close(program(x), module(x), rtol=1e-4, atol=1e-5)
+
+
+def with_data(text: str, weight: Any) -> str:
+    data = weight.numpy().tobytes().hex().upper()
+    return f'{text}\n{{-#\ndialect_resources: {{ builtin: {{ weight: "0x04000000{data}" }} }}\n#-}}\n'
+
+
+@pytest.mark.parametrize(
+    ("part", "target", "options"),
+    [("LOOPS", "cpu", {}), ("PRODUCT", "simulator", {}), ("ROWS", "cpu", SIZES)],
+)
+def test_programs_are_compiled_without_the_data_of_their_constants(
+    part: str,
+    target: str,
+    options: dict[str, str],
+    sent: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    weight = torch.rand(512, 1024)  # 2 MiB
+    program: Any = tuner.compile_program(with_data(text_beside(__file__, part), weight), target, **options)
+    if target == "cpu":
+        x = torch.rand(2, 512)
+        numbers = (1,) if part == "LOOPS" else ()
+        found = torch.from_numpy(program(x.numpy(), *numbers))
+        torch.testing.assert_close(found, x @ weight, rtol=1e-4, atol=1e-5)
+    assert sum(sent) < MIB

@@ -1,7 +1,7 @@
 """A whole program, compiled for a GPU: host code that launches kernels, and the types of its arguments."""
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from tuner.core.errors import UsageError
 from tuner.core.problem import Problem
@@ -74,11 +74,23 @@ class MatmulKernel:
 
 @dataclass(frozen=True)
 class ResidentBuffer:
-    """Device memory that a program takes after its arguments, and keeps from call to call: a weight."""
+    """Memory that a program takes after its arguments, and keeps from call to call: a weight.
+
+    It is memory of the device, or of the host for a program without a device.
+    """
 
     type: BufferType
-    content: bytes = field(repr=False)  # before the first call
+    # before the first call: bytes, or an array of them; None: those of a weight that is not known yet
+    content: Any = field(repr=False, compare=False)
     is_written: bool
+    weight: int | None = None  # number of the weight that it contains; None: another content
+
+    @property
+    def data(self) -> Any:
+        """Returns ``content``. Raises ValueError for a weight that is not known yet."""
+        if self.content is None:
+            raise ValueError(f"weight {self.weight}: the program has not got its data")
+        return self.content
 
 
 @dataclass(frozen=True)

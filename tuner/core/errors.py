@@ -21,6 +21,7 @@ MODULES = {"cuda-bindings": "cuda", "iree-base-compiler": "iree", "nvidia-ml-py"
 # (package and versions, package, extra or None)
 REQUIREMENT = re.compile(r"(([\w.-]+)[^;]*)(?:;.*extra == ['\"]([\w-]+)['\"])?")
 FOLDER = Path(__file__).parents[2]  # of the clone
+EXCEEDED = "exceeded"  # begins the reason of a child process that took too much memory
 TIMED_OUT = "timed out after"  # how the reasons of timeouts begin: of a child process, of an assembler
 FAULT = "killed by SIGSEGV"  # how the reason begins where a candidate accesses memory that is not its own
 NEAR = 0.65  # of difflib's ratio: f33 is near f32, sm_75 is not near sm_90

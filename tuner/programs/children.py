@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar, final
 
-from tuner.core.errors import TIMED_OUT, CandidateError, Failure, Stage
+from tuner.core.errors import EXCEEDED, TIMED_OUT, CandidateError, Failure, Stage
 from tuner.core.progress import (
     CompileObserver,
     FusionEnded,
@@ -78,13 +78,14 @@ class CompilingChildren:
             self._helpers.append(Worker(self._spec, MEMORY_BYTES))
             self._helpers[-1].start()
 
-    def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float) -> Value:
+    def call(self, work: Callable[[], Value], stage: Stage, timeout_s: float, data_bytes: int = 0) -> Value:
         """Calls ``work``, a ``partial`` of an importable function, in the first child; returns its result.
 
-        Raises the CandidateError of ``work``; CandidateError(``stage``) where the child crashes or the call
-        takes more than ``timeout_s`` seconds; TunerError where no process can be started.
+        ``data_bytes``: of the constants that ``work`` maps, for which the child may have more memory. Raises
+        the CandidateError of ``work``; CandidateError(``stage``) where the child crashes or the call takes
+        more than ``timeout_s`` seconds; TunerError where no process can be started.
         """
-        value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s)
+        value: Value = self._first.call(CALL, work, stage=stage, timeout_s=timeout_s, data_bytes=data_bytes)
         return value
 
     def compile_fusions(
@@ -103,7 +104,8 @@ class CompilingChildren:
 
         A task that crashes its child, or takes longer than FUSION_LIMIT_S, is given up; the next
         configuration of its fusion is compiled in its place. Raises the errors of ``missing``, and
-        CandidateError(COMPILE) where a task that has no other configuration takes longer than ``timeout_s``.
+        CandidateError(COMPILE) where a task that has no other configuration takes longer than ``timeout_s``,
+        or too much memory.
         """
         try:
             tasks = self.call(missing, Stage.COMPILE, timeout_s)
@@ -171,10 +173,11 @@ def _has_crashed(worker: Worker, reply: Reply) -> bool:
 def _gave_up(task: "CompileTask", reason: str) -> bool:
     """Records that a task is given up for ``reason``; returns whether it can be compiled in another way.
 
-    Raises CandidateError(COMPILE) for a task that took too long and cannot be compiled in another way.
+    Raises CandidateError(COMPILE) for a task that took too long, or too much memory, and cannot be compiled
+    in another way.
     """
     if task.has_other_way:
         return task.give_up(reason)
-    if reason.startswith(TIMED_OUT):
+    if reason.startswith((TIMED_OUT, EXCEEDED)):
         raise CandidateError(Stage.COMPILE, f"{task.name}: {reason}")
     return False

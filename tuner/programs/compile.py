@@ -15,12 +15,12 @@ from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DeviceOptions, Form
 from tuner.core.dtypes import IEEE
 from tuner.core.dynamic_sizes import SizeRange
-from tuner.core.errors import TIMED_OUT, CandidateError, Stage, UsageError
+from tuner.core.errors import EXCEEDED, TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import NEW_VALUE, Fusion
 from tuner.core.problem import Problem
 from tuner.core.progress import CompileObserver
 from tuner.core.typed_arguments import typed_arguments
-from tuner.mlir.ir.resources import Data, SplitPayload, split_payload
+from tuner.mlir.ir.resources import Data, SplitPayload, constants_bytes, mapped_payload, split_payload
 from tuner.programs.children import CompilingChildren, shown_progress
 from tuner.programs.compiler import CompiledProgram, payload_text
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
@@ -41,6 +41,7 @@ from tuner.programs.service import (
     packed_ahead,
 )
 from tuner.results.database_name import naming_database
+from tuner.runtime.process_state import return_free_memory
 from tuner.targets import registry
 from tuner.targets.backends import resolve_target
 
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from tuner.programs.run.host_function import HostFunction
 
 # prefixes of a worker's message about how its child process ended
-ENDS = ("killed by", "exited", TIMED_OUT, "exceeded")
+ENDS = ("killed by", "exited", TIMED_OUT, EXCEEDED)
 TIMEOUT_S = 600.0  # of one program, without the start of the child process
 Value = TypeVar("Value")
 
@@ -171,10 +172,11 @@ def compile_in_child(request: ProgramRequest) -> CompiledProgram:
 def _compiled(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram:
     """Returns the program of a payload, whose text is the request's: kept, or compiled in a child."""
     with shown_progress() as observe:
-        cached = kept_program(request, payload.resources, observe)
-        if cached is None:
-            return _compiled_in_child(request, payload, observe)
-        return cached
+        compiled = kept_program(request, payload.resources, observe)
+        if compiled is None:
+            compiled = _compiled_in_child(request, payload, observe)
+    return_free_memory()  # of what weights were computed from
+    return compiled
 
 
 def _compiled_in_child(
@@ -185,7 +187,10 @@ def _compiled_in_child(
         compiled = _compiled_fusions(request, payload.resources, observe)
         if compiled is not None:
             return compiled
-        compiled = call_in_kept_child(partial(compile_and_check, replace(request, text=payload.joined)))
+        with mapped_payload(payload) as text:
+            work = partial(compile_and_check, replace(request, text=text), has_data=False)
+            compiled = call_in_kept_child(work, constants_bytes(text))
+        compiled = compiled.with_data(payload.resources)
     except CandidateError as error:
         failure = error.failure
         if failure.stage is Stage.BIND:
@@ -237,10 +242,12 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
     if request.scripts:
         raise UsageError(f"sizes {sizes.text} cannot be combined with scripts: matmuls differ by size")
 
+    payload = split_payload(request.text)
+
     def specialize(size: int) -> StaticProgram:
         with named_in_errors(name, request.text):
             try:
-                return required(call_in_kept_child(partial(specialized, request.text, request.entry, size)))
+                return required(call_in_kept_child(partial(specialized, payload.text, request.entry, size)))
             except CandidateError as error:
                 if error.failure.stage is Stage.BIND:
                     raise UsageError(error.failure.reason) from error
@@ -248,7 +255,8 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
 
     def compile_static(static: StaticProgram) -> "FusedFunction | HostFunction":
         with named_in_errors(f"{name} at n = {static.size}", ""):
-            return host_function(compile_in_child(replace(request, text=static.text, entry=None)))
+            static_request = replace(request, text=static.text, entry=None)
+            return host_function(_compiled(static_request, SplitPayload(static.text, payload.resources)))
 
     return program_of_sizes(sizes, specialize, compile_static)
 
@@ -276,12 +284,13 @@ def compile_on_host(
         return host_function(_compiled(request, payload))
 
 
-def call_in_kept_child(work: Callable[[], Value]) -> Value:
+def call_in_kept_child(work: Callable[[], Value], data_bytes: int = 0) -> Value:
     """Calls ``work``, a ``partial`` of an importable function, in the calling thread's kept child process.
 
-    Raises CandidateError where it fails, crashes or takes more than 600 s.
+    ``data_bytes``: of the constants that ``work`` maps, for which the child may have more memory. Raises
+    CandidateError where it fails, crashes or takes more than 600 s.
     """
-    return CHILDREN.of_this_thread().call(work, Stage.COMPILE, TIMEOUT_S)
+    return CHILDREN.of_this_thread().call(work, Stage.COMPILE, TIMEOUT_S, data_bytes)
 
 
 def fusions_in_child(text: str) -> tuple[Fusion, ...]:

@@ -4,7 +4,6 @@ A ``ProgramCompiler`` compiles for one target and returns a CompiledProgram. Chi
 ``tuner.programs.compile`` call it; nothing here starts a process.
 """
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,20 +29,22 @@ from tuner.mlir.effects.runner_signatures import C_INTERFACE
 from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
-from tuner.mlir.ir.resources import RESOURCE, Data, SplitPayload, split_payload
+from tuner.mlir.ir.resources import Data, split_payload, without_data
 from tuner.programs import fusion_compiler
 from tuner.programs.fusion_compiler import CompileTask, LinkedProgram, PackedWeights
-from tuner.programs.fusions.payload import Constants, NotFused
-from tuner.programs.fusions.pipeline import FormedText, fuse_program
+from tuner.programs.fusions.payload import Constants, NotFused, Weight
+from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
+from tuner.programs.lowering.constants import attach_data, take_constants
 from tuner.programs.lowering.device import give_device_memory, lower_device_program
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
 from tuner.programs.request import program_support
 from tuner.programs.run.host_function import check_host_code
+from tuner.programs.run.program_weights import unpacked_weights
 from tuner.programs.streams.async_ops import drop_tokens
-from tuner.programs.weight_code import initialized
+from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
 from tuner.targets.backends import Backends
 from tuner.targets.cpu.compiler import object_code
@@ -76,6 +77,9 @@ class CompiledProgram:
     why_no_fusions: str = ""  # why a program is not compiled as fusions; "" where that was not asked
     # machine code of a program on the host as a whole; b"": compiled when the program is loaded
     object_code: bytes = b""
+    # constants whose data the code's resident memory has, and the code that computes that memory from them
+    weights: tuple[Weight, ...] = ()
+    init: tuple[InitCode, ...] = ()
     tuned: tuple[TunedKernel, ...] = ()  # matmuls on a device whose scripts stored trials suggest
     given_up: str = ""  # why the scripts of stored trials are not used, where they failed to compile
 
@@ -83,6 +87,23 @@ class CompiledProgram:
     def of_image(cls, image: "FusedImage") -> Self:
         """Returns a program of fusions on the host."""
         return cls(image.code.program, (), image)
+
+    def with_data(self, resources: Mapping[str, Data]) -> Self:
+        """Returns the program with the data of its constants, of which it was compiled without any.
+
+        ``resources`` has the data by name. Raises CandidateError where data are missing or do not fit.
+        """
+        resident = self.code.resident
+        numbers = [buffer.weight for buffer in resident if buffer.weight is not None]
+        if not numbers:
+            return self
+        parts = initialized_parts(self.init, Constants(self.weights, resources))
+        contents = dict(zip(numbers, unpacked_weights(numbers, parts), strict=True))
+        filled = tuple(
+            buffer if buffer.weight is None else replace(buffer, content=contents[buffer.weight])
+            for buffer in resident
+        )
+        return replace(self, code=replace(self.code, resident=filled))
 
 
 @dataclass(frozen=True)
@@ -126,6 +147,7 @@ class ProgramCompiler:
         is_checked: bool = False,
         as_fusions: bool = False,
         threads: int = 1,
+        has_data: bool = True,
     ) -> CompiledProgram:
         """Compiles one function of a payload.
 
@@ -139,10 +161,33 @@ class ProgramCompiler:
             is_checked: whether host code asserts that each access is in bounds; not for fusions on the host.
             as_fusions: whether a program without scripts is compiled as fusions where it can be.
             threads: threads that a program of fusions on the host may use.
+            has_data: whether memory that stays from call to call has its contents; else ``with_data`` is to
+                be called.
 
         Raises UsageError for a payload that does not parse or is not a valid program, and for a script for a
         matmul that the payload lacks; CandidateError for a payload that does not lower.
         """
+        compiled = self._compiled(
+            *(text, entry, scripts, options),
+            keeps_kernels=keeps_kernels,
+            is_checked=is_checked,
+            as_fusions=as_fusions,
+            threads=threads,
+        )
+        return compiled.with_data(split_payload(text).resources) if has_data else compiled
+
+    def _compiled(
+        self,
+        text: str,
+        entry: str | None,
+        scripts: Mapping[Problem, Script] | None,
+        options: DeviceOptions,
+        *,
+        keeps_kernels: bool,
+        is_checked: bool,
+        as_fusions: bool,
+        threads: int,
+    ) -> CompiledProgram:
         with transform.new_context(), bindings.ir.Location.unknown():
             reason = ""
             if as_fusions and scripts is None:
@@ -163,7 +208,7 @@ class ProgramCompiler:
             if not self.support.has_device:
                 whole = partial(self._compile_whole, text, entry, scripts, reason, is_checked=is_checked)
                 if as_fusions and not is_checked and scripts == {}:
-                    return _kept_whole(self._whole_key(split_payload(text), entry, reason), whole)
+                    return _kept_whole(self._whole_key(without_data(text), entry, reason), whole)
                 return whole()
             made = self.kernels(text, entry, scripts)
             chip = chip_of(self.machine.chip)
@@ -193,6 +238,7 @@ class ProgramCompiler:
         payload that is not valid, CandidateError for one that cannot be converted.
         """
         payload = _read(text, entry)
+        attach_data(payload.module, payload.resources)
         tuned: dict[Problem, FusionSchedule] = {}
         chosen = self._scripts(problems_of(payload, self.math), scripts, tuned)
         try:
@@ -232,19 +278,23 @@ class ProgramCompiler:
 
         target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of, self.math)
         try:
-            formed = fuse_program(text, entry, keeps_forks=True)
+            split = split_payload(text)
+            formed = form_text(split.text, entry, keeps_forks=True)  # no fact of data counts for a device
             if isinstance(formed, NotFused):
                 return Refusal(formed.reason)
             if all(MOVING.issuperset(fusion.ops) for fusion in formed.program.fusions):
                 return Refusal("nothing is computed: the host copies what is copied")
-            weights = initialized(formed.program, formed.weights)
-            code = compile_for_device(formed.program, weights, formed.entry, target, is_checked=is_checked)
+            formed.with_data(split.resources)  # raises where data are missing
+            init = InitTask(formed.program.init).compile() if formed.program.init else ()
+            code = compile_for_device(formed.program, formed.entry, target, is_checked=is_checked)
         except CandidateError as error:
             # compiled as a whole, it is refused with the same or a better message
             return Refusal(error.reason)
         except RecursionError:
             return Refusal(TOO_DEEP)
-        return CompiledProgram(code, tuple(used), tuned=_tuned_kernels(tuned))
+        return CompiledProgram(
+            code, tuple(used), weights=formed.weights, init=init, tuned=_tuned_kernels(tuned)
+        )
 
     def formed_text(self, text: str, entry: str | None) -> "FormedText | None":
         """Returns a program on the host as fusions; ``text``: the payload without the data of its constants.
@@ -303,11 +353,12 @@ class ProgramCompiler:
             program = fusion_compiler.kept_program(
                 text, entry, self.machine, self.schedules, threads, resources, observe
             )
+            if isinstance(program, NotFused):
+                key = self._whole_key(text, entry, program.reason)
+                whole = cast("CompiledProgram | None", compiled_files().read(key))
+                return None if whole is None else whole.with_data(resources)
         except CandidateError:  # whoever compiles the program says why
             return None
-        if isinstance(program, NotFused):
-            key = self._whole_key(SplitPayload(text, resources), entry, program.reason)
-            return cast("CompiledProgram | None", compiled_files().read(key))
         if program is None:
             return None
         return CompiledProgram.of_image(program)
@@ -337,18 +388,16 @@ class ProgramCompiler:
     ) -> CompiledProgram:
         payload = _read(text, entry)
         chosen = self._scripts(problems_of(payload), scripts, {})
-        code = lower_host_program(payload, chosen, is_checked=is_checked)
-        return CompiledProgram(code, tuple(chosen), why_no_fusions=reason)
+        constants = take_constants(payload.module, payload.function)
+        code = lower_host_program(payload, chosen, is_checked=is_checked, constants=constants)
+        return CompiledProgram(code, tuple(chosen), why_no_fusions=reason, weights=constants)
 
-    def _whole_key(self, payload: SplitPayload, entry: str | None, reason: str) -> str:
-        """Returns the key, in ``CompiledFiles``, of a program on the host that is compiled as a whole."""
-        named = {*RESOURCE.findall(payload.text)}
-        data = tuple(
-            (name, hashlib.sha256(content).hexdigest())
-            for name, content in sorted(payload.resources.items())
-            if name in named
-        )
-        return CompiledFiles.key("program as a whole", payload.text, data, entry, self.machine, reason)
+    def _whole_key(self, text: str, entry: str | None, reason: str) -> str:
+        """Returns the key, in ``CompiledFiles``, of a program on the host that is compiled as a whole.
+
+        ``text``: the payload without the data of its constants, which its code has only where it writes them.
+        """
+        return CompiledFiles.key("program as a whole", text, entry, self.machine, reason)
 
     def _scripts(
         self,
@@ -416,6 +465,8 @@ def _kept_whole(key: str, compile_program: Callable[[], CompiledProgram]) -> Com
     except CandidateError:  # the code is compiled when it is loaded, which says why that fails
         return compiled
     compiled = replace(compiled, object_code=made)
+    if without_data(compiled.code.llvm) != compiled.code.llvm:  # of constants, which the key does not have
+        return compiled
     if len(made) + len(compiled.code.llvm) <= WHOLE_LIMIT_BYTES:
         compiled_files().write(key, compiled)
     return compiled

@@ -6,6 +6,7 @@ from typing import Any
 from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Refusal
 from tuner.mlir.bindings import ir
+from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.transform import new_context, parse, without_schedules
 from tuner.programs.comparison import outputs
 from tuner.programs.compiler import ProgramCompiler
@@ -48,7 +49,8 @@ def reference_of(
     text = request.text
     if request.has_schedule:  # which may be wrong
         with new_context(), ir.Location.unknown():
-            text = str(without_schedules(parse(request.written, "payload")))
+            split = split_payload(request.written)
+            text = joined_payload(str(without_schedules(parse(split.text, "payload"))), split.resources)
     compiler = ProgramCompiler(backends.machine(), HostPrograms())
     plain = HostFunction(compiler.compile(text, request.entry, None, is_checked=True).code, printed.append)
     results_as_loops = outputs(code, plain(*own), own)

@@ -5,7 +5,7 @@ A crash or hang of a compiler or of a program then does not end the caller's pro
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from functools import partial
@@ -32,7 +32,7 @@ from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
 from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
-from tuner.mlir.ir.resources import Data, without_data
+from tuner.mlir.ir.resources import Data, constants_bytes, mapped_payload, split_payload, without_data
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.children import CompilingChildren, called, shown_progress
 from tuner.programs.comparison import compare, compare_printed
@@ -145,9 +145,34 @@ def _run_or_stop(request: ProgramRequest) -> "ProgramReport | _StoppedRun":
 def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -> Value:
     """Calls a function of this module in a child process and returns its result.
 
-    Raises UsageError for mistakes of the user, TunerError where it fails, crashes or exceeds ``timeout_s``.
+    Requests and texts among ``arguments`` are sent without the data of their constants, which the child maps
+    (``mapped_payload``). Raises UsageError for mistakes of the user, TunerError where it fails, crashes or
+    exceeds ``timeout_s``.
     """
-    return call_in_child(NAME, partial(work, *arguments), timeout_s)
+    with contextlib.ExitStack() as files:
+        sent = [_with_mapped_data(argument, files) for argument in arguments]
+        return call_in_child(NAME, partial(work, *sent), timeout_s, data_bytes=_data_bytes(sent))
+
+
+def _with_mapped_data(argument: Any, files: contextlib.ExitStack) -> Any:
+    """Returns a request or MLIR text whose data a child maps, and any other argument as it is.
+
+    ``files``: the context that closes the files.
+    """
+    if isinstance(argument, str):
+        return files.enter_context(mapped_payload(split_payload(argument)))
+    if isinstance(argument, ProgramRequest):
+        text = _with_mapped_data(argument.text, files)
+        written = text if argument.written == argument.text else _with_mapped_data(argument.written, files)
+        return replace(argument, text=text, written=written)
+    return argument
+
+
+def _data_bytes(arguments: Sequence[object]) -> int:
+    """Returns the bytes of the constants of the requests and texts among the arguments of a call."""
+    texts = [argument.text for argument in arguments if isinstance(argument, ProgramRequest)]
+    texts += [argument for argument in arguments if isinstance(argument, str)]
+    return sum(map(constants_bytes, texts))
 
 
 def loaded_service() -> Callable[[Callable[[], Value]], Value]:
@@ -173,12 +198,14 @@ def in_compiling_child(
     """
     if not request.target.is_on_cpu:
         return in_child(work, request, timeout_s=timeout_s)
-    with contextlib.closing(CompilingChildren(NAME)) as children:
+    with contextlib.ExitStack() as files:
+        sent = _with_mapped_data(request, files)
+        children = files.enter_context(contextlib.closing(CompilingChildren(NAME)))
         try:
             with shown_progress() as observe:
                 missing = work_of_missing_fusions(request, is_timed=is_timed)
                 children.compile_fusions(missing, timeout_s, observe)
-            return children.call(partial(work, request), Stage.RUN, timeout_s)
+            return children.call(partial(work, sent), Stage.RUN, timeout_s, _data_bytes([sent]))
         except CandidateError as error:
             kind = UsageError if error.stage is Stage.BIND else TunerError
             raise kind(f"{NAME}: {error.reason}") from error
@@ -279,7 +306,7 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
         samples=ran.samples,
         work=ran.work,
         work_without_fusions=work_without_fusions,
-        resident_bytes=sum(len(buffer.content) for buffer in code.resident),
+        resident_bytes=sum(len(buffer.data) for buffer in code.resident if support.has_device),
         device_fusions=code.fusions,
         fusions=ran.fusions,
         why_no_fusions=compiled.why_no_fusions,
@@ -333,15 +360,16 @@ def lower(request: ProgramRequest, step: LoweringStep) -> LoweredText:
     return lowered(request, step, real_backends())
 
 
-def compile_and_check(request: ProgramRequest) -> CompiledProgram:
+def compile_and_check(request: ProgramRequest, *, has_data: bool = True) -> CompiledProgram:
     """Compiles a program, checks that its host code compiles to machine code, and returns it.
 
-    Raises CandidateError: BIND for mistakes of the user, LOAD if the host code does not compile, else the
-    stage that failed.
+    ``has_data``: whether memory that stays from call to call has its contents, as of
+    ``ProgramCompiler.compile``. Raises CandidateError: BIND for mistakes of the user, LOAD if the host code
+    does not compile, else the stage that failed.
     """
     with _as_failures():
         compiler = _compiler(request)
-        compiled = _compile(compiler, request, is_checked=False, as_fusions=True)
+        compiled = _compile(compiler, request, is_checked=False, as_fusions=True, has_data=has_data)
     if compiled.image is None and not compiled.object_code:  # else the machine code is made already
         check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
     return compiled
@@ -405,6 +433,7 @@ def _compile(
     *,
     is_checked: bool | None = None,
     as_fusions: bool = False,
+    has_data: bool = True,
 ) -> CompiledProgram:
     if is_checked is None:  # not on a real device, where host code is timed
         is_checked = compiler.support.is_simulated
@@ -418,6 +447,7 @@ def _compile(
             is_checked=is_checked,
             as_fusions=as_fusions,
             threads=request.options.threads,
+            has_data=has_data,
         )
 
 

@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError
-from tuner.core.fusions import FusedProgram
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
@@ -88,20 +87,6 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
         with contextlib.suppress(CandidateError):
             objects[text] = object_code(program.llvm, C_INTERFACE + program.entry)
     return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)
-
-
-def initialized(program: FusedProgram, constants: Sequence[Array]) -> Sequence[Array]:
-    """Runs ``init``, the code that computes a program's weights, on its constants; returns the weights.
-
-    The result has an array per weight buffer, by number; it is ``constants`` for a program without ``init``.
-    Raises CandidateError where the code does not compile.
-    """
-    if not program.init:
-        return constants
-    buffers: dict[int, Array] = {}
-    for part in initialized_parts(InitTask(program.init).compile(), constants):
-        buffers |= part()
-    return tuple(buffers[number] for number in range(len(buffers)))
 
 
 def initialized_parts(

@@ -6,6 +6,7 @@ machine code cannot be pickled to another process.
 """
 
 import _frozen_importlib
+import ctypes
 import os
 import threading
 import time
@@ -20,6 +21,16 @@ LOCKS: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _locks_between_forks: "weakref.WeakSet[Any]" = weakref.WeakSet()  # one of each thread
 _entering = threading.RLock()
 _held_by_fork: list[list[Any]] = []  # by the thread that forks
+
+
+def return_free_memory() -> None:
+    """Returns memory that was freed, and that the C library keeps, to the operating system.
+
+    Some MB of allocations that weights pass through stay otherwise. Does nothing where glibc is not used.
+    """
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def thread_lock() -> threading.Lock:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from tuner.core.errors import UsageError
+from tuner.mlir.ir.resources import mapped_payload
 from tuner.programs.compile import compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.fusion_tuning import tune_text
@@ -41,17 +42,18 @@ def tuned_module(
     """
     if exported.form.changes.texts:  # timed calls would change them
         raise ChangesTensorsError(exported.form.changes.texts[0])
-    tuned = tune_text(
-        exported.text,
-        trials=options.limits.trials,
-        budget_s=options.limits.budget_s,
-        seed=options.seed,
-        workers=options.workers,
-        database=options.database,
-        source=options.name,
-        observe=options.observe,
-        threads=options.threads,
-    )
+    with mapped_payload(exported.payload) as text:
+        tuned = tune_text(
+            text,
+            trials=options.limits.trials,
+            budget_s=options.limits.budget_s,
+            seed=options.seed,
+            workers=options.workers,
+            database=options.database,
+            source=options.name,
+            observe=options.observe,
+            threads=options.threads,
+        )
     if tuned.is_interrupted:
         raise KeyboardInterrupt
     if tuned.failure:

@@ -20,7 +20,7 @@ from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
-from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT, FusedProgram
+from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.programs.execution import host_function
@@ -28,7 +28,7 @@ from tuner.programs.fusions import outlining
 from tuner.programs.fusions.hoisting import init_parts
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
-from tuner.programs.weight_code import initialized
+from tuner.programs.weight_code import InitTask, initialized_parts
 
 pytestmark = pytest.mark.mlir
 RNG = np.random.default_rng(0)
@@ -119,6 +119,14 @@ def test_the_text_has_no_weights_and_gate_and_up_are_one_fusion_of_two_contracti
     assert fusion.ops == ("linalg.matmul", "linalg.matmul", "math.tanh", "arith.mulf")
 
 
+def initialized(init: str, constants: Any) -> list[Any]:
+    """Returns the weight buffers that the code ``init`` computes of constants."""
+    buffers: dict[int, Any] = {}
+    for part in initialized_parts(InitTask(init).compile(), constants):
+        buffers |= part()
+    return [buffers[number] for number in range(len(buffers))]
+
+
 def test_what_weights_decide_is_computed_in_parts_whose_results_are_in_order() -> None:
     with transform.new_context(), ir.Location.unknown():
         first, kept, both = init_parts(INIT)
@@ -130,9 +138,8 @@ def test_what_weights_decide_is_computed_in_parts_whose_results_are_in_order() -
     assert "absf" not in first.text
     assert both.text.count("linalg.transpose") == 1
     arrays = tuple(np.arange(size, dtype=np.float32).reshape(shape) - 2 for size, shape in SHAPES)
-    program = FusedProgram((), (), (), (), INIT)
     a, b, c = arrays
-    for found, expected in zip(initialized(program, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
+    for found, expected in zip(initialized(INIT, arrays), (a.T, c, b.T, abs(b.T)), strict=True):
         np.testing.assert_array_equal(found, expected)
 
 
@@ -141,7 +148,7 @@ def test_a_transposed_weight_is_a_view_that_is_packed_without_code() -> None:
     with transform.new_context(), ir.Location.unknown():
         parts = init_parts(made.program.init)
     assert {(part.text, part.order) for part in parts} == {("", (1, 0)), ("", ())}
-    found = initialized(made.program, made.weights)
+    found = initialized(made.program.init, made.weights)
     for part in parts:
         (number,) = part.inputs
         constant = made.weights[number]

@@ -54,6 +54,12 @@ class Echo:
         for _ in range(mebibytes):
             os.write(2, b"y" * (1 << 20))
 
+    def hold(self, mebibytes: int) -> None:
+        """Holds memory until the process is killed."""
+        held = b"y" * (mebibytes << 20)
+        time.sleep(1000)
+        del held
+
     def fill_disk(self) -> None:
         Path("/dev/full").write_text("one byte too many")
 

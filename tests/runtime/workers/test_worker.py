@@ -18,6 +18,9 @@ from tuner.runtime.workers.processes import FACTOR_VARIABLE, LONGEST_STEP_S, sta
 from tuner.runtime.workers.protocol import CALL, Event, Factory, Reply, ServiceSpec
 from tuner.runtime.workers.worker import ChildTraceback, Worker
 
+MIB = 1 << 20
+TEXT_AND_DATA = "its text of 0.0 MiB and its constants of 1.0 MiB"
+
 
 @pytest.fixture
 def worker() -> Iterator[Worker]:
@@ -138,6 +141,17 @@ def test_a_crash_a_time_out_and_a_lack_of_memory_name_the_step_at_which_they_hap
     assert call(worker, "work_on", at, "echo", 1).value == 1
     reply = call(worker, "die", signal.SIGFPE)
     assert reply.value == Failure(Stage.LOAD, "killed by SIGFPE")  # the step is over
+
+
+def test_a_lack_of_memory_says_what_the_call_may_have_more_for() -> None:
+    worker = Worker(spec_of("Echo"), memory_bytes=100 * MIB)
+    more = f"108 MiB of memory, 8 of them for {TEXT_AND_DATA}"
+    try:
+        for data_bytes, allowed in ((0, "100 MiB of memory"), (MIB, more)):
+            reply = worker.ask("hold", 150, stage=Stage.LOAD, timeout_s=HANG_S, data_bytes=data_bytes)
+            assert reply.value == Failure(Stage.LOAD, f"exceeded {allowed}")
+    finally:
+        worker.kill()
 
 
 @pytest.fixture

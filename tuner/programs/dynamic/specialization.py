@@ -37,7 +37,7 @@ SCALARS = ("arith.", "math.", "affine.apply", "tensor.dim")
 class StaticProgram:
     """A program of static sizes that computes a program of a dynamic size n, for each n up to ``size``."""
 
-    text: str  # MLIR, with the data of constants
+    text: str  # MLIR, with the data of constants that the program's text has
     size: int
     signature: SizedSignature  # of the program of the dynamic size
     added: tuple[SizeArgument, ...]  # arguments that follow those of the signature

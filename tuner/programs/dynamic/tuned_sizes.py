@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramRequest
@@ -18,10 +19,12 @@ def request_at(request: ProgramRequest, size: int, name: str) -> ProgramRequest:
     A child process makes the program. ``name``: the payload's, for error messages. Raises UsageError for a
     payload without such a program, with operation and line.
     """
+    payload = split_payload(request.text)
     with named_in_errors(name, request.text):
-        program = required(in_child(specialized, request.text, request.entry, size, timeout_s=TIMEOUT_S))
+        program = required(in_child(specialized, payload.text, request.entry, size, timeout_s=TIMEOUT_S))
     arguments = (*request.arguments, *_size_options(program))
-    return replace(request, text=program.text, written="", entry=None, arguments=arguments)
+    text = joined_payload(program.text, payload.resources)
+    return replace(request, text=text, written="", entry=None, arguments=arguments)
 
 
 def _size_options(program: StaticProgram) -> list[str]:

@@ -1,6 +1,6 @@
 """Reads a payload that may become fusions: one function of static tensors, with weights as arguments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, overload
 
@@ -166,13 +166,17 @@ class Weight:
         """Returns the constant's values. Raises CandidateError(BIND) where ``resources`` lacks their data."""
         if self.values is not None:
             return self.values
-        if self.name not in resources:
+        self.require_data(resources)
+        return array_of(resources[self.name], self.type.shape, self.type.element)
+
+    def require_data(self, resources: Container[str]) -> None:
+        """Raises CandidateError(BIND) where ``resources`` lacks the constant's data."""
+        if self.values is None and self.name not in resources:
             raise CandidateError(
                 Stage.BIND,
                 f"payload: dense_resource<{self.name}> has no data after the module: "
                 "print it with large_elements_limit=None",
             )
-        return array_of(resources[self.name], self.type.shape, self.type.element)
 
 
 class Constants(Sequence[Array]):

@@ -29,7 +29,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.facts import fusion_problem, quantization_in
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
 from tuner.mlir.ir.reading import name_of, ops_in
-from tuner.mlir.ir.resources import Data, split_payload
+from tuner.mlir.ir.resources import Data, require_data_bytes, resource_sizes, split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
 from tuner.mlir.transform import new_context
 from tuner.programs.fusions import convolution_forms, matmul_forms, normal_forms, widening
@@ -111,8 +111,11 @@ class FormedText:
 
     def with_data(self, resources: Mapping[str, Data]) -> FormedProgram:
         """Returns the program with its constants' values. Raises CandidateError(BIND) for missing data."""
+        sizes = resource_sizes(resources)  # no data are read here
         for weight in self.weights:
-            weight.array(resources)
+            weight.require_data(sizes)
+            if weight.values is None:
+                require_data_bytes(sizes[weight.name], weight.type.shape, weight.type.element)
         return FormedProgram(self.program, Constants(self.weights, resources), self.entry)
 
 

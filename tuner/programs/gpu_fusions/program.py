@@ -6,10 +6,8 @@ them in order (``host_of_fusions``).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from tuner.core.compiled_code import Assemble
 from tuner.core.device_programs import BufferType, DeviceFusion, DeviceOptions, DeviceProgram, ResidentBuffer
@@ -55,7 +53,6 @@ from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 INLINE = "builtin.module(inline,symbol-dce)"
-Array = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -262,13 +259,12 @@ class DeviceTarget:
 
 
 def compile_for_device(
-    program: FusedProgram, weights: Sequence[Array], entry: str, target: DeviceTarget, *, is_checked: bool
+    program: FusedProgram, entry: str, target: DeviceTarget, *, is_checked: bool
 ) -> DeviceProgram:
     """Compiles a program of fusions for a device, in the current MLIR context; returns code and signature.
 
-    ``weights``: the arrays of the program's weight buffers by number, as ``init`` computes them.
-    ``is_checked``: the host's loops assert that each access is in bounds. Raises CandidateError where a
-    fusion does not compile.
+    Weights on the device have no contents yet. ``is_checked``: the host's loops assert that each access is in
+    bounds. Raises CandidateError where a fusion does not compile.
     """
     host = host_of_fusions(program, entry, target.chip, target.script_of, target.math)
     launch_loops(host.payload)
@@ -282,15 +278,15 @@ def compile_for_device(
         compiled,
         arguments=compiled.arguments[:count],
         written=compiled.written[:count],
-        resident=tuple(_resident(buffer, weights) for buffer in host.resident),
+        resident=tuple(map(_resident, host.resident)),
         fusions=tuple(DeviceFusion(fusion.kind, fusion.ops, reason) for fusion, reason in fusions),
     )
 
 
-def _resident(buffer: Buffer, weights: Sequence[Array]) -> ResidentBuffer:
+def _resident(buffer: Buffer) -> ResidentBuffer:
     type_ = BufferType(buffer.type.element, buffer.type.shape)
     if buffer.owner == WEIGHT:
-        return ResidentBuffer(type_, np.ascontiguousarray(weights[buffer.number]).tobytes(), is_written=False)
+        return ResidentBuffer(type_, None, is_written=False, weight=buffer.number)
     assert buffer.padding is not None
     padding = np.array(buffer.padding).astype(DTYPES[buffer.type.element])
     return ResidentBuffer(type_, np.full(buffer.type.shape, padding).tobytes(), is_written=True)

@@ -24,7 +24,7 @@ from tuner.mlir.ir.reading import (
     walk_ops,
     walk_where,
 )
-from tuner.mlir.ir.resources import RESOURCE, SECTION, resource_sizes
+from tuner.mlir.ir.resources import RESOURCE, SplitPayload, resource_sizes
 
 MAIN = "main"  # the function that mlir-runner runs
 NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_.$]*")  # of a function: PTX ISA, identifiers; . becomes $
@@ -122,16 +122,16 @@ def require_few_operations(
         )
 
 
-def require_resources(module: ir.Module, text: str) -> None:
+def require_resources(module: ir.Module, payload: SplitPayload) -> None:
     """Raises CandidateError(BIND) if a ``dense_resource`` constant has no data, or data of another size.
 
     torch-mlir prints large constants without their data by default; MLIR compares sizes only where it
     translates to LLVM IR, without naming the constant.
     """
-    names = dict.fromkeys(RESOURCE.findall(text.partition(SECTION)[0]))
+    names = dict.fromkeys(RESOURCE.findall(payload.text))
     if not names:
         return
-    sizes = resource_sizes(text)
+    sizes = resource_sizes(payload.resources)
     for name in names:
         if name not in sizes:
             raise CandidateError(

@@ -1,8 +1,8 @@
 """Lowers a whole program for the host: kernel launches become loops, or calls of the interpreter."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from tuner.core.device_programs import DeviceProgram
+from tuner.core.device_programs import BufferType, DeviceProgram, ResidentBuffer
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -31,8 +31,10 @@ from tuner.mlir.ir.reading import (
     walk_where,
 )
 from tuner.mlir.passes import run_passes
+from tuner.programs.fusions.payload import Weight
 from tuner.programs.interpreter.kernels import decode_kernels
 from tuner.programs.lowering import host_code
+from tuner.programs.lowering.constants import attach_data
 from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
 from tuner.programs.lowering.explicit_memory import use_host_memory
 from tuner.programs.lowering.matmul_calls import call_kernels, link
@@ -278,22 +280,29 @@ def _erase(op: Op) -> None:
 
 
 def lower_host_program(
-    payload: ProgramPayload, scripts: Mapping[Problem, Script] = NO_SCRIPTS, *, is_checked: bool = False
+    payload: ProgramPayload,
+    scripts: Mapping[Problem, Script] = NO_SCRIPTS,
+    *,
+    is_checked: bool = False,
+    constants: Sequence[Weight] = (),
 ) -> DeviceProgram:
     """Lowers a payload to LLVM dialect that runs without a GPU, in place; returns the program.
 
     Matmuls with a script become calls of its CPU kernel, others loops; launches become loops or calls of the
     interpreter. ``is_checked``: loads and stores of single elements assert that they are in bounds.
+    ``constants``: the function's last arguments, of ``take_constants``; the code has the data of others.
     Raises CandidateError for a program, or a script, that cannot be lowered.
     """
     module = payload.module
     function = payload.function
-    arguments = arguments_of(function)
+    all_arguments = arguments_of(function)
+    arguments = all_arguments[: len(all_arguments) - len(constants)]
     results = results_of(function)
+    attach_data(module, payload.resources)
     kernels = call_kernels(payload, scripts)
     interpreted = _make_loops(payload)
     function.attributes[EXPORTED] = ir.UnitAttr.get()
-    written = written_arguments(function)
+    written = written_arguments(function)[: len(arguments)]
     if is_checked:
         host_code.assert_bounds(module)
     host_code.lower_missing_math(module)
@@ -306,7 +315,16 @@ def lower_host_program(
         raise CandidateError(Stage.COMPILE, f"payload on the host: {left[0].name} cannot be lowered to loops")
     leave_at_failed_assertions(module, payload.entry)
     text = host_code.with_prefixed_c_functions(jit_text(module))
-    return DeviceProgram(text, payload.entry, arguments, results, written, interpreted=interpreted)
+    return DeviceProgram(
+        *(text, payload.entry, arguments, results, written),
+        interpreted=interpreted,
+        resident=tuple(_resident(number, constant) for number, constant in enumerate(constants)),
+    )
+
+
+def _resident(number: int, constant: Weight) -> ResidentBuffer:
+    type_ = BufferType(constant.type.element, constant.type.shape)
+    return ResidentBuffer(type_, None, is_written=False, weight=number)
 
 
 def _make_loops(payload: ProgramPayload) -> str:

@@ -3,7 +3,8 @@
 ``read_program`` gives a ProgramPayload; the other functions are its steps on a function or module, in place.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
@@ -15,6 +16,7 @@ from tuner.mlir.ir.building import compared, create, index, value
 from tuner.mlir.ir.memory_spaces import name_memory_spaces
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, unsupported, walk, walk_where
+from tuner.mlir.ir.resources import Data, split_payload
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
 from tuner.programs.lowering.aggregates import decompose_aggregates
@@ -133,6 +135,7 @@ class ProgramPayload:
 
     module: ir.Module
     entry: str
+    resources: Mapping[str, Data] = field(default_factory=dict)  # data of constants that the module names
 
     @property
     def function(self) -> Op:
@@ -143,15 +146,17 @@ class ProgramPayload:
 def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
+    The module has no data of ``dense_resource`` constants: ``take_constants`` and ``attach_data`` follow.
     ``entry``: name of the function; None: ``main``, or the only public function. ``limit``: the most linalg
     and elementwise operations; None: no limit. Raises CandidateError: BIND for text that is not a valid
     program, COMPILE for an unsupported program.
     """
-    module = parse_with_gpux(text, "payload")
+    split = split_payload(text)
+    module = parse_with_gpux(split.text, "payload")
     if limit is not None:
         require_few_operations(module)
         require_few_operations(module, limit, is_whole=True)
-    require_resources(module, text)
+    require_resources(module, split)
     avoid_miscompilations(module)
     reject_unknown_floats(module)
     decompose_packing(module)
@@ -179,7 +184,7 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
         module = bufferized(module, name)
     else:
         module = free_memory(module, name)
-    return ProgramPayload(module, name)
+    return ProgramPayload(module, name, split.resources)
 
 
 def gather_globals(function: Op) -> None:

@@ -5,7 +5,6 @@ call; a ``ProgramGraph`` replays a captured call.
 """
 
 import contextlib
-import ctypes
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -188,12 +187,12 @@ class ResidentMemory:
             self._device.free(address, 0)
 
     def _loaded(self, buffer: ResidentBuffer, stream: int) -> PassedArgument:
-        size = len(buffer.content)
+        size = len(buffer.data)
         address = self._device.allocate(max(size, 1), stream)
         self._addresses.append(address)
         if size:
-            source = ctypes.create_string_buffer(buffer.content, size)
-            self._device.copy(address, ctypes.addressof(source), size, stream)
+            source = np.frombuffer(buffer.data, np.uint8)
+            self._device.copy(address, source.ctypes.data, size, stream)
             self._device.synchronize_stream(stream)
         if self._device.watch is not None:
             self._device.watch.keep(address)

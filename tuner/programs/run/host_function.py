@@ -12,7 +12,9 @@ from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Never
 
-from tuner.core.device_programs import DeviceProgram
+import numpy as np
+
+from tuner.core.device_programs import DeviceProgram, ResidentBuffer
 from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
 from tuner.core.progress import code_generation
 from tuner.mlir.bindings import execution_engine, ir
@@ -33,7 +35,7 @@ from tuner.programs.run.host_heap import HostHeap
 from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.programs.run.mgpu import SIGNATURES
 from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
-from tuner.runtime.arrays import MemRef
+from tuner.runtime.arrays import ArrayView, MemRef
 from tuner.runtime.cpu.host import require_tiles_for
 from tuner.runtime.cpu.jit import module_for_host
 from tuner.runtime.cpu.object_files import LoadedObject
@@ -191,6 +193,7 @@ class HostFunction(AbstractHostProgram):
         self._kernels = InterpretedKernels(program.interpreted, write)
         called = self._runner.addresses() | self._kernels.addresses()
         symbols = self._heap.addresses() | called | math_symbols(program.llvm)
+        self._constants = tuple(map(_constant, program.resident))
         self._code = HostCode(
             program.llvm, program.entry, symbols, catches_assertions=True, object_code=object_code
         )
@@ -225,7 +228,7 @@ class HostFunction(AbstractHostProgram):
         return self._heap.in_use
 
     def prepare(self, *arguments: object) -> "PreparedHostCall":
-        passed = marshalling.pass_arguments(self.program, arguments, 0)
+        passed = (*marshalling.pass_arguments(self.program, arguments, 0), *self._constants)
         return PreparedHostCall(passed, marshalling.CallFrame(passed, (), self.program.results))
 
     def repeat(self, call: "PreparedHostCall", times: int) -> None:
@@ -247,6 +250,15 @@ class HostFunction(AbstractHostProgram):
         for address in marshalling.allocated_for_results(call.frame.results(), call.passed):
             self._heap.free(address)
         self._heap.give_back(self._heap.take_freed())
+
+
+def _constant(buffer: ResidentBuffer) -> marshalling.PassedArgument:
+    """Returns a constant as an argument of calls, which keeps its memory alive."""
+    content = np.frombuffer(buffer.data, np.uint8)
+    address = content.ctypes.data
+    shape = tuple(extent or 0 for extent in buffer.type.shape)
+    view = ArrayView(address, (content.size,), None, content.dtype, content, is_read_only=True)
+    return marshalling.PassedArgument(marshalling.descriptor_of(address, shape), True, view, is_on_host=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,18 +126,19 @@ def packed_weights(
     return tuple(packed[index] for index in range(len(plan.weights)))
 
 
-def unpacked_weights(numbers: Sequence[int], parts: Iterable[Mapping[int, Array]]) -> tuple[Array, ...]:
+def unpacked_weights(
+    numbers: Sequence[int], parts: Iterable[Callable[[], Mapping[int, Array]]]
+) -> tuple[Array, ...]:
     """Returns copies of the weights ``numbers``, row by row, as read-only arrays of bytes.
 
-    ``parts`` has the weights by number, some at a time. Arrays are shared as those of ``packed_weights``.
+    ``parts``: as of ``packed_weights``. Arrays are shared as those of ``packed_weights``.
     """
-    wanted = set(numbers)
-    copies = {
-        number: _SHARED.array_like(aligned_copy(np.ascontiguousarray(array).reshape(-1).view(np.uint8)))
-        for part in parts
-        for number, array in part.items()
-        if number in wanted
-    }
+    copies: dict[int, Array] = {}
+    for part in parts:
+        for number, array in part().items():
+            if number in numbers:
+                content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                copies[number] = _SHARED.array_like(aligned_copy(content))
     return tuple(copies[number] for number in numbers)
 
 

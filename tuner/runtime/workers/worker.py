@@ -6,7 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tuner.core.errors import TIMED_OUT, CandidateError, Failure, MachineError, Stage, TunerError, UsageError
+from tuner.core.errors import (
+    EXCEEDED,
+    TIMED_OUT,
+    CandidateError,
+    Failure,
+    MachineError,
+    Stage,
+    TunerError,
+    UsageError,
+)
 from tuner.runtime.workers.child_process import ChildProcess, sleep_until_news
 from tuner.runtime.workers.processes import TICK_S, AvailableTime, time_limit_factor
 from tuner.runtime.workers.protocol import (
@@ -28,9 +37,11 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 MEMORY_BYTES = 8 << 30  # of a child, in addition to the arrays of its problem
-# Of a child, per byte of the call that it was sent: constants are there as text with two digits for a byte,
-# are read into MLIR, and printed and read again with the code. They may be of any size.
+# Of a child, in addition: for each byte of the call that it was sent, and of the constants that it maps.
+# Texts are read into MLIR, printed, and read again with the code. Constants are packed, for the tuned and the
+# untuned program, and may be computed from others before. They may be of any size.
 MEMORY_PER_SENT_BYTE = 8
+MEMORY_PER_DATA_BYTE = 8
 START_TIMEOUT_S = 60.0  # importing the compiler takes 1 s on an idle machine; 10 s in an emulator
 START_ATTEMPTS = 3  # of a child that is killed while starting, as where memory is short, or stopped
 STOPPED_LIMIT_S = 0.5  # that another process's signal may stop a child before it is replaced
@@ -54,6 +65,7 @@ def call_in_child(
     environment: "Environment" = (),
     *,
     is_named: bool = True,  # messages begin with ``name``
+    data_bytes: int = 0,  # of constants that the child maps
 ) -> Value:
     """Calls ``work`` in a new child process, under limits of time and memory, and returns its result.
 
@@ -62,7 +74,7 @@ def call_in_child(
     """
     worker = Worker(ServiceSpec(name, work, environment), memory_bytes)
     try:
-        value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s)
+        value: Value = worker.call(CALL, stage=Stage.RUN, timeout_s=timeout_s, data_bytes=data_bytes)
     except CandidateError as error:
         error_type = UsageError if error.stage is Stage.BIND else TunerError
         raise error_type(f"{name}: {error.reason}" if is_named else error.reason) from error
@@ -76,6 +88,7 @@ class _Call:
     request: CallRequest
     stage: Stage
     timeout_s: float
+    data_bytes: int  # of constants that the call maps
 
 
 class ChildTraceback(Exception):  # noqa: N818 - the cause of an error: a text to print after it
@@ -87,7 +100,7 @@ class Worker:
 
     The memory limit is on resident memory, polled every tick: RLIMIT_AS would count the address space that a
     JIT, an allocator per thread or a CUDA driver reserves and never touches. It is ``memory_bytes``, and
-    MEMORY_PER_SENT_BYTE for each byte of the call.
+    MEMORY_PER_SENT_BYTE for each byte of the call, MEMORY_PER_DATA_BYTE for each byte that the call maps.
     Time limits, and the seconds of a Reply, are in ``AvailableTime``: a pause of this process does not count.
     The ``time_limit_factor`` of the environment multiplies all time limits.
     The child dies with the thread that started it (prctl(2), PR_SET_PDEATHSIG): use a Worker in one thread.
@@ -144,10 +157,11 @@ class Worker:
         self._served = 0
         self._began_s = self._clock()
 
-    def submit(self, method: str, *args: object, stage: Stage, timeout_s: float) -> None:
+    def submit(self, method: str, *args: object, stage: Stage, timeout_s: float, data_bytes: int = 0) -> None:
         """Begins a call of the child's service; does not wait.
 
-        ``stage``: of the Failure that a crash becomes. Raises RuntimeError if a call is in progress,
+        ``stage``: of the Failure that a crash becomes. ``data_bytes``: of the constants that the call maps,
+        for which it may have more memory. Raises RuntimeError if a call is in progress,
         TunerError if no process can be started.
         """
         if self._call is not None:
@@ -156,15 +170,15 @@ class Worker:
         assert self._child is not None
         self._attempts = 0
         self._trace = ""
-        self._begin(_Call(CallRequest(method, args), stage, timeout_s))
+        self._begin(_Call(CallRequest(method, args), stage, timeout_s, data_bytes))
 
-    def ask(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Reply:
+    def ask(self, method: str, *args: object, stage: Stage, timeout_s: float, data_bytes: int = 0) -> Reply:
         """Calls a method of the child's service and waits for the Reply, which may have a Failure.
 
-        ``stage``: of the Failure that a crash or a timeout becomes. Raises TunerError if no process can be
-        started, MachineError for a full disk.
+        ``stage``: of the Failure that a crash or a timeout becomes. ``data_bytes``: of the constants that the
+        call maps. Raises TunerError if no process can be started, MachineError for a full disk.
         """
-        self.submit(method, *args, stage=stage, timeout_s=timeout_s)
+        self.submit(method, *args, stage=stage, timeout_s=timeout_s, data_bytes=data_bytes)
         try:
             while not isinstance(news := self.wait(), Reply):
                 self.go_ahead()
@@ -173,13 +187,13 @@ class Worker:
                 self.kill()
         return news
 
-    def call(self, method: str, *args: object, stage: Stage, timeout_s: float) -> Any:
+    def call(self, method: str, *args: object, stage: Stage, timeout_s: float, data_bytes: int = 0) -> Any:
         """Calls a method of the child's service and returns its value.
 
-        ``stage``: of a crash or a timeout. Raises CandidateError for a Failure, TunerError if no process can
-        be started, MachineError for a full disk.
+        ``stage``: of a crash or a timeout. ``data_bytes``: of the constants that the call maps. Raises
+        CandidateError for a Failure, TunerError if no process can be started, MachineError for a full disk.
         """
-        reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s)
+        reply = self.ask(method, *args, stage=stage, timeout_s=timeout_s, data_bytes=data_bytes)
         if isinstance(reply.value, Failure):
             cause = ChildTraceback(f"in the child process\n{self._trace}") if self._trace else None
             raise CandidateError(reply.value.stage, reply.value.reason) from cause
@@ -291,11 +305,17 @@ class Worker:
         self._child.cut_output()
         if self._is_stopped_by_another():
             return self._again("stopped by a signal")
-        more_bytes = MEMORY_PER_SENT_BYTE * self._sent_bytes
-        limit_bytes = self._memory_bytes + more_bytes
-        if self._call is not None and self._child.resident_bytes > limit_bytes:
-            data = f", {more_bytes // MIB} of them for its constants" if more_bytes >= MIB else ""
-            return self._fail(self._in_step(f"exceeded {limit_bytes // MIB} MiB of memory{data}"))
+        if self._call is not None:
+            mapped_bytes = self._call.data_bytes
+            more_bytes = MEMORY_PER_SENT_BYTE * self._sent_bytes + MEMORY_PER_DATA_BYTE * mapped_bytes
+            limit_bytes = self._memory_bytes + more_bytes
+            if self._child.resident_bytes > limit_bytes:
+                reason = f"{EXCEEDED} {limit_bytes // MIB} MiB of memory"
+                if more_bytes >= MIB:
+                    data = f"its text of {self._sent_bytes / MIB:.1f} MiB"
+                    data += f" and its constants of {mapped_bytes / MIB:.1f} MiB"
+                    reason += f", {more_bytes // MIB} of them for {data}"
+                return self._fail(self._in_step(reason))
         if self._is_ready and self._call is None:
             return None
         if self._call is not None and self._is_ready:
