@@ -57,7 +57,7 @@ from tuner.torch.graph_outputs import (
 from tuner.torch.guards import plain
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
-from tuner.torch.packed_nibbles import with_unpacked_weights
+from tuner.torch.packed_nibbles import UnpackedData, with_unpacked_weights
 from tuner.torch.recurrences import why_no_recurrence
 from tuner.torch.refusals import RANDOM, STRIDES, WINDOWS, RefusedOperator, RefusedOperatorsError, place_of
 from tuner.torch.strided_views import why_written_wrongly
@@ -101,7 +101,7 @@ def export_module(
     with TRACING, warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch and of torch-mlir, about their own code
         refused = _unlike_pytorch(program)
-        program = with_unpacked_weights(program)
+        program, packed = with_unpacked_weights(program)
         shared = shared_memory(program)
         is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
         key = export_key(program) if is_usual else None
@@ -131,7 +131,8 @@ def export_module(
         changes=known.changes,
     )
     state = tuple(held[name].detach() for name in known.changes.buffers)
-    return ExportedModule(SplitPayload(known.text, weights), form, state)
+    resources: Mapping[str, Data] = UnpackedData(weights, packed) if packed else weights
+    return ExportedModule(SplitPayload(known.text, resources), form, state)
 
 
 @contextlib.contextmanager

@@ -5,11 +5,15 @@ itself: the digits of each element's number are packed. What is unpacked must pa
 """
 
 import copy
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
+import numpy as np
 import torch
 
 from tuner.core.errors import UsageError
+from tuner.mlir.ir.resources import Data, SizedData
+from tuner.torch.importer import bytes_of
 
 INT4_PRODUCT = torch.ops.aten._weight_int4pack_mm_for_cpu.default  # noqa: SLF001 - what models call
 PACKED = torch.ops.aten._convert_weight_to_int4pack_for_cpu  # noqa: SLF001 - PyTorch's only name
@@ -18,15 +22,57 @@ ZERO = 8  # the nibble of a weight of 0
 TILES = 1  # an argument that the CPU does not use
 
 
-def with_unpacked_weights(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
+Address = int  # of the first element of a tensor
+
+
+class UnpackedData(SizedData):
+    """Data of constants by name; packed weights are unpacked when they are asked for, and not kept so."""
+
+    def __init__(self, data: Mapping[str, Data], packed: Mapping[Address, torch.Tensor]) -> None:
+        """Takes ``data``, and the packed weights by the address of the memory that stands for each there."""
+        self._data = dict(data)
+        self._packed: dict[str, torch.Tensor] = {}
+        self._checked: set[str] = set()  # weights that were unpacked before
+        self._sizes = {name: len(content) for name, content in data.items()}
+        for name, content in data.items():
+            weight = packed.get(np.frombuffer(content, np.uint8).ctypes.data) if len(content) else None
+            if weight is not None:
+                self._packed[name] = weight
+                self._data[name] = b""
+
+    def __getitem__(self, name: str) -> Data:
+        """Returns the data of a constant. Raises UsageError for a weight in an unknown order of nibbles."""
+        if name not in self._packed:
+            return self._data[name]
+        integers = unpacked(self._packed[name], is_checked=name not in self._checked)
+        self._checked.add(name)
+        return bytes_of(integers)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._data)
+
+    def __len__(self) -> int:
+        return len(self._data)
+
+    @property
+    def sizes(self) -> Mapping[str, int]:
+        """Returns the bytes of each constant's data by its name, unpacked."""
+        return self._sizes
+
+
+def with_unpacked_weights(
+    program: torch.export.ExportedProgram,
+) -> tuple[torch.export.ExportedProgram, dict[Address, torch.Tensor]]:
     """Returns a program whose products by packed nibbles take i8 from -8 to 7, of the shape n x k.
 
-    ``program`` itself is not changed. Raises UsageError where such a weight is not a buffer or parameter that
-    these products alone read, or is packed in an unknown order.
+    The integers are zeros that nobody has touched, so that they take no memory. The packed weights are
+    returned, too, by the addresses of these zeros, for ``UnpackedData``. ``program`` itself is not changed.
+    Raises UsageError where such a weight is not a buffer or parameter that these products alone read.
     """
+    packed: dict[Address, torch.Tensor] = {}
     nodes = [node for node in program.graph.nodes if node.target is INT4_PRODUCT]
     if not nodes:
-        return program
+        return program, packed
     names = {node.args[1].name for node in nodes}
     made = copy.copy(program)
     made._graph_module = copy.deepcopy(program.graph_module)  # noqa: SLF001 - an ExportedProgram has no setter
@@ -50,10 +96,12 @@ def with_unpacked_weights(program: torch.export.ExportedProgram) -> torch.export
             )
         owner = owners[node.name]
         holder = made._state_dict if owner in made._state_dict else made._constants  # noqa: SLF001
-        integers = unpacked(holder[owner].detach())
+        weight = holder[owner].detach()
+        integers = torch.from_numpy(np.zeros((weight.shape[0], 2 * weight.shape[1]), np.int8))
+        packed[integers.data_ptr()] = weight
         holder[owner] = integers
         node.meta["val"] = node.meta["val"].fake_mode.from_tensor(integers, static_shapes=True)
-    return made
+    return made, packed
 
 
 def product_by_nibbles(
@@ -74,33 +122,32 @@ def product_by_nibbles(
     return product.to(x.dtype)
 
 
-def unpacked(packed: torch.Tensor) -> torch.Tensor:
+def unpacked(packed: torch.Tensor, *, is_checked: bool = True) -> torch.Tensor:
     """Returns the integers (i8, -8 to 7) of a weight that PyTorch packed as nibbles, of the shape n x k.
 
     ``packed``: n x (k / 2) bytes. Raises UsageError if packing these integers again does not give ``packed``:
-    an unknown order of nibbles.
+    an unknown order of nibbles. That takes most of the time, and is left out if not ``is_checked``.
     """
-    k = 2 * packed.shape[1]
-    whole = packed.shape[0] // BLOCK_ROWS * BLOCK_ROWS
-    parts = []
-    for part in filter(len, (packed[:whole], packed[whole:])):  # rows that are left are a smaller block
-        block_rows = min(BLOCK_ROWS, part.shape[0])
-        nibbles = torch.stack((part & 15, part >> 4), -1).reshape(-1, block_rows * k)
-        integers = torch.empty_like(nibbles)
-        integers[:, _order(block_rows, k)] = nibbles
-        parts.append(integers.reshape(-1, k))
-    all_integers = torch.cat(parts)
-    if not torch.equal(PACKED(all_integers.int(), TILES), packed):
-        raise UsageError("_weight_int4pack_mm_for_cpu: found a weight in an unknown order of nibbles")
-    return all_integers.to(torch.int8) - ZERO
+    rows, k = packed.shape[0], 2 * packed.shape[1]
+    integers = torch.empty((rows, k), dtype=torch.int8)
+    for first in range(0, rows, BLOCK_ROWS):  # rows that are left are a smaller block
+        block = packed[first : first + BLOCK_ROWS]
+        nibbles = torch.stack((block & 15, block >> 4), -1).reshape(-1)
+        part = nibbles.index_select(0, _places(len(block), k)).reshape(len(block), k)
+        if is_checked and not torch.equal(PACKED(part.int(), TILES), block):
+            raise UsageError("_weight_int4pack_mm_for_cpu: found a weight in an unknown order of nibbles")
+        integers[first : first + BLOCK_ROWS] = part.to(torch.int8) - ZERO
+    return integers
 
 
-@lru_cache(maxsize=16)
-def _order(rows: int, k: int) -> torch.Tensor:
-    """Returns, for each nibble of packed rows, the flat index of the element that the nibble holds."""
+@lru_cache(maxsize=4)  # of some MB
+def _places(rows: int, k: int) -> torch.Tensor:
+    """Returns, for each element of packed rows, the index of the nibble that holds it."""
     numbers = torch.arange(rows * k)
     order = torch.zeros_like(numbers)
     for shift in range(0, (rows * k).bit_length(), 4):
         packed = PACKED(((numbers >> shift) & 15).reshape(rows, k).int(), TILES)
         order += torch.stack((packed & 15, packed >> 4), -1).reshape(-1).long() << shift
-    return order
+    places = torch.empty_like(numbers, dtype=torch.int32)
+    places[order] = numbers.int()  # ``order``: the element of each nibble
+    return places
