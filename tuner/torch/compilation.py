@@ -49,11 +49,14 @@ from tuner.torch.parted_function import PartedFunction
 from tuner.torch.partition import Compiled, partitioned
 from tuner.torch.program import TensorProgram, compiled, torch_type
 from tuner.torch.refusals import RefusedOperatorsError
+from tuner.torch.released_weights import release_weights as empty_weights
+from tuner.torch.released_weights import require_weights
 from tuner.torch.sized_modules import parts_of, save_module, tuned_sizes
 from tuner.torch.tuned_parts import TunedParts, TuningOptions, tuned_module
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver, both_observers, ignore_campaign
 
+KEPT_WEIGHTS = "keeps its weights: operators run in PyTorch, which reads them"
 DYNAMIC = "nothing of the module is compiled: all of its sizes are dynamic"
 
 
@@ -68,6 +71,7 @@ def compile(  # noqa: A001 - as torch.compile
     db: str | Path | None = None,
     threads: int = 1,
     fallback: str = NONE,
+    release_weights: bool = False,
 ) -> TensorProgram:
     """Compiles a module for the shapes and types of example inputs; nothing is tuned.
 
@@ -89,6 +93,9 @@ def compile(  # noqa: A001 - as torch.compile
         fallback: "eager" keeps operators in PyTorch that are not supported, and where all are, those whose
             fusions are slower there by more than noise, where that makes a call faster: each large fusion is
             timed, which takes some seconds. "none": no.
+        release_weights: whether the module's parameters and buffers become empty, so that weights are in
+            memory once; buffers that calls change stay. The module then refuses calls, ``state_dict`` and loading, and ``stale()`` is ().
+            A module that keeps operators in PyTorch keeps its weights, and a warning says so.
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where
@@ -109,6 +116,7 @@ def compile(  # noqa: A001 - as torch.compile
         True
     """
     _require_fallback(fallback)
+    _require_releasable(module, dynamic_shapes, release_weights=release_weights)
     part = partial(compiled_part, db=db, threads=threads)
     split = partial(_partitioned, module, arguments, keywords or {}, compiled=part, fallback=fallback)
     _require_sizes(module, dynamic_shapes, sizes)
@@ -125,9 +133,10 @@ def compile(  # noqa: A001 - as torch.compile
         if fallback != EAGER and isinstance(refusal, RefusedOperatorsError):
             raise
         program, note = split(refusal)
-        _warn(module, [note])
+        _warn(module, [note, KEPT_WEIGHTS if release_weights else ""])
         return program
     function = program.function
+    del exported  # which has the weights
     notes = []
     if isinstance(function, FusedFunction):
         notes.append(given_up_note(function.code.fusions))
@@ -138,8 +147,29 @@ def compile(  # noqa: A001 - as torch.compile
         notes.append(note)
     if isinstance(program.function, HostFunction):  # not where operators were left to PyTorch
         notes.append(f"compiled as a whole, without schedules: {program.why_no_fusions}")
+    if release_weights:
+        notes.append(_released(module, program))
     _warn(module, notes)
     return program
+
+
+def _released(module: Any, program: TensorProgram) -> str:
+    """Releases the weights of a compiled module; returns a line that says why they are kept, "" if not."""
+    if isinstance(program.function, PartedFunction):
+        return KEPT_WEIGHTS
+    program.forget_weights()
+    empty_weights(module, program.changed_buffers)
+    return ""
+
+
+def _require_releasable(module: Any, dynamic_shapes: object, *, release_weights: bool) -> None:
+    """Raises UsageError for a module without weights, and for one whose weights cannot be released."""
+    require_weights(module)
+    if release_weights and isinstance(module, torch.export.ExportedProgram):
+        raise UsageError("release_weights: found with an exported program, allowed with a module")
+    if release_weights and dynamic_shapes is not None:
+        line = "release_weights cannot be combined with dynamic_shapes"
+        raise UsageError(f"{line}: programs of other sizes are compiled from the weights later")
 
 
 def _partitioned(
@@ -260,6 +290,7 @@ def tune(
     progress: bool = False,
     threads: int = 1,
     fallback: str = NONE,
+    release_weights: bool = False,
 ) -> TensorProgram:
     """Tunes a module for the shapes and types of example inputs, on this processor; returns the program.
 
@@ -288,6 +319,7 @@ def tune(
         progress: whether to print progress on stderr.
         threads: that the program runs on, 1 to 256; a fusion that it divides is tuned on all of them.
         fallback: "eager" keeps operators in PyTorch whose tuned fusions are slower there, as in ``compile``.
+        release_weights: whether the module's weights become empty at the end, as in ``compile``.
 
     Returns:
         The program, which is called like the module; ``program.tuned`` has the times of its fusions, the gain
@@ -316,6 +348,7 @@ def tune(
         [('eager', True)]
     """
     _require_fallback(fallback)
+    _require_releasable(module, dynamic_shapes, release_weights=release_weights)
     names = chosen_baselines(baseline)
     _require_sizes(module, dynamic_shapes, sizes)
     if dynamic_shapes is not None and fallback == EAGER:
@@ -342,7 +375,11 @@ def tune(
     if dynamic_shapes is not None:
         left_s = limit.left_s(time.monotonic())
         return _with_baselines(program, timed_baselines(program, example, names, threads, left_s=left_s))
-    return _with_comparisons(module, example, program, names, threads, fallback, limit)
+    del exported  # which has the weights
+    program = _with_comparisons(module, example, program, names, threads, fallback, limit)
+    if release_weights:
+        _warn(module, [_released(module, program)])
+    return program
 
 
 def _with_comparisons(

@@ -234,11 +234,20 @@ class TensorProgram:
 
         Returns:
             Names of parameters and buffers; () where none has changed, where the module does not exist any
-            more, and for a program that ``tuner.torch.load`` read from a folder.
+            more or its weights were released, and for a program that ``tuner.torch.load`` read from a folder.
         """
         if self._weights is None:
             return ()
         return self._weights.changed()
+
+    @property
+    def changed_buffers(self) -> tuple[str, ...]:
+        """Returns the names of the module's buffers that a call changes in place."""
+        return tuple(self._form.changes.buffers)
+
+    def forget_weights(self) -> None:
+        """Forgets the module's weights, which are released: none of them is stale."""
+        self._weights = None
 
     @typed_arguments
     def export(self, folder: str | Path) -> None:
