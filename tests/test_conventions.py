@@ -293,7 +293,7 @@ CACHES = {
     "runtime.cpu.host.may_use_tiles": "nothing: a permission that a forked process inherits",
     "results.report.page._templates": "nothing: files of the package",
     "programs.interpreter.memory._numbers": "the type",
-    "torch.packed_nibbles._order": "the sizes",
+    "torch.packed_nibbles._places": "the sizes",
     "torch.operations._function": "Product: tests/torch/test_cache_keys.py",
     "torch.compiled_products.compiled_product": "Product: tests/torch/test_cache_keys.py",
     "torch.operations.PACKED": "the parameter, what it contains, Product: the same",

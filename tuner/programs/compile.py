@@ -175,6 +175,7 @@ def _compiled(request: ProgramRequest, payload: SplitPayload) -> CompiledProgram
         compiled = kept_program(request, payload.resources, observe)
         if compiled is None:
             compiled = _compiled_in_child(request, payload, observe)
+            call_in_kept_child(return_free_memory)
     return_free_memory()  # of what weights were computed from
     return compiled
 
