@@ -94,8 +94,9 @@ def compile(  # noqa: A001 - as torch.compile
             fusions are slower there by more than noise, where that makes a call faster: each large fusion is
             timed, which takes some seconds. "none": no.
         release_weights: whether the module's parameters and buffers become empty, so that weights are in
-            memory once; buffers that calls change stay. The module then refuses calls, ``state_dict`` and loading, and ``stale()`` is ().
-            A module that keeps operators in PyTorch keeps its weights, and a warning says so.
+            memory once; buffers that calls change stay. The module then refuses calls, ``state_dict`` and
+            loading, and ``stale()`` is (). A module that keeps operators in PyTorch keeps its weights, and a
+            warning says so.
 
     Returns:
         The program, which is called like the module. A warning says which operations are scalar loops where

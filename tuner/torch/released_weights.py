@@ -32,7 +32,8 @@ class ReleasedWeights:
 def release_weights(module: torch.nn.Module, kept: Collection[str] = ()) -> None:
     """Makes all parameters and buffers of a module empty, and lets the module refuse to work without them.
 
-    ``kept``: names of the buffers that stay, as a program changes them. Tensors are replaced, not changed: what another module, or the caller, holds as well stays as it is.
+    ``kept``: names of the buffers that stay, as a program changes them. Tensors are replaced, not changed:
+    what another module, or the caller, holds as well stays as it is.
     """
     refuse = ReleasedWeights(type(module).__name__)
     for prefix, part in module.named_modules():
