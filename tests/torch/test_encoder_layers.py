@@ -85,3 +85,14 @@ def test_an_encoder_in_bf16_is_as_near_to_float64_as_eager_mode() -> None:
             for made in (torch.compile(module, backend="tuner"), module)
         ]
     assert errors[0] <= 1.5 * errors[1]
+
+
+@pytest.mark.slow
+def test_encoder_layers_of_several_lengths_are_taken() -> None:
+    layer = seeded(lambda: nn.TransformerEncoderLayer(WIDTH, HEADS, 32, batch_first=True))
+    compiled: Any = torch.compile(layer, backend="tuner")
+    with torch.no_grad():
+        for x in (X, X[:, :5], X[:, :3]):
+            torch.testing.assert_close(compiled(x), layer(x), rtol=1e-5, atol=1e-5)
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left, counts.in_torch) == (2, 0, ())

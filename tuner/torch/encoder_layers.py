@@ -164,5 +164,6 @@ def _heads_of(
 
 
 def _projected(attended: torch.Tensor, projections: Projections) -> torch.Tensor:
-    joined = attended.transpose(1, 2).flatten(2)
-    return linear(joined, projections.output_weight, projections.output_bias)
+    # a copy: in a family of programs an attention whose result has other strides takes the place of this one
+    rows = attended.transpose(1, 2).clone(memory_format=torch.contiguous_format)
+    return linear(rows.flatten(2), projections.output_weight, projections.output_bias)

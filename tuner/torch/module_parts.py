@@ -21,6 +21,7 @@ from tuner.torch.call_form import TENSOR
 from tuner.torch.changed_tensors import Change, changes_of, writes_of, written
 from tuner.torch.composite_operators import few_overrides
 from tuner.torch.dynamic_sizes import dynamic_sizes, is_dynamic_node, is_size, shape_of
+from tuner.torch.encoder_layers import encoder_layers
 from tuner.torch.graph_export import TRACING
 from tuner.torch.graph_outputs import (
     ReturnedViews,
@@ -41,15 +42,15 @@ CHECKS = (torch.ops.aten._assert_tensor_metadata.default,)  # noqa: SLF001
 def functional_graph(program: torch.export.ExportedProgram) -> torch.export.ExportedProgram:
     """Returns the program with functional operators in place of in-place operators.
 
-    A program without in-place operators is returned as it is. Parts of a program would not respect writes
-    into inputs.
+    Encoder layers, each one operator, are written out. A program without both is returned as it is. Parts of
+    a program would not respect writes into inputs.
     """
-    is_written = any(map(_is_writing, program.graph.nodes))
+    is_written = any(map(_is_written, program.graph.nodes))
     if not is_written and not any(map(is_change, program.graph_signature.output_specs)):
         return program
     with TRACING, few_overrides(), warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")  # of torch about its own code
-        return program.run_decompositions({})
+        return program.run_decompositions(encoder_layers())
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,8 +228,9 @@ class _Placeholders:
                 self.inputs.append(node)
 
 
-def _is_writing(node: Node) -> bool:
-    return is_overload(node) and node.target._schema.is_mutable  # noqa: SLF001
+def _is_written(node: Node) -> bool:
+    """Returns whether an operator writes its input, or is an encoder layer."""
+    return is_overload(node) and (node.target._schema.is_mutable or node.target in encoder_layers())  # noqa: SLF001
 
 
 SIZES = -1  # the level of sizes of arguments
