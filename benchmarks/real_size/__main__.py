@@ -131,8 +131,9 @@ def line_of(outcome: RealSizeOutcome) -> str:
     calls = ", ".join(f"{name} {call_ms:g} ms" for name, call_ms in outcome.call_ms.items())
     ratios = ", ".join(f"{median:.2f} x {name}" for name, (median, _, _) in outcome.ratios.items())
     tokens = ", ".join(f"{name} {speed:g} tokens/s" for name, speed in outcome.tokens_per_s.items())
-    stopped = ", ".join(f"{stage}: {reason}" for stage, reason in outcome.stopped.items())
-    parts = (outcome.reason, compiled, memory, calls, ratios, tokens, stopped)
+    missing = {**outcome.untimed, **outcome.stopped}
+    reasons = ", ".join(f"{name}: {reason}" for name, reason in missing.items())
+    parts = (outcome.reason, compiled, memory, calls, ratios, tokens, reasons)
     return f"{outcome.outcome:8} {outcome.model}: {'; '.join(filter(None, parts))}"
 
 
