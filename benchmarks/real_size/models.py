@@ -62,7 +62,7 @@ class RealModel:
         return module, self.inputs(self.length)
 
 
-class Encoder(nn.Module):  # type: ignore[misc,unused-ignore]
+class FirstResult(nn.Module):  # type: ignore[misc,unused-ignore]
     """A model of transformers that returns the first of its results."""
 
     def __init__(self, model: nn.Module, options: Mapping[str, Any] = MappingProxyType({})) -> None:
@@ -100,21 +100,21 @@ def _of_transformers(
     return getattr(library, kind).from_config(configuration, dtype=dtype)
 
 
-def _encoder(name: str, **sizes: Any) -> Encoder:
-    return Encoder(_of_transformers("AutoModel", name, sizes))
+def _encoder(name: str, **sizes: Any) -> FirstResult:
+    return FirstResult(_of_transformers("AutoModel", name, sizes))
 
 
-def _whisper_encoder() -> Encoder:
-    return Encoder(_of_transformers("AutoModel", "whisper", WHISPER_BASE).encoder)
+def _whisper_encoder() -> FirstResult:
+    return FirstResult(_of_transformers("AutoModel", "whisper", WHISPER_BASE).encoder)
 
 
-def _decoder(name: str, sizes: Mapping[str, Any], dtype: torch.dtype) -> Encoder:
+def _decoder(name: str, sizes: Mapping[str, Any], dtype: torch.dtype) -> FirstResult:
     """Returns a language model that gives the logits of the token after its last one."""
     model = _of_transformers("AutoModelForCausalLM", name, sizes, dtype)
-    return Encoder(model, {"logits_to_keep": 1})
+    return FirstResult(model, {"logits_to_keep": 1})
 
 
-def _quantized_decoder(name: str, sizes: Mapping[str, Any]) -> Encoder:
+def _quantized_decoder(name: str, sizes: Mapping[str, Any]) -> FirstResult:
     """Returns a language model whose layers have weights of 4 bits; its head shares the embedding's."""
     decoder = _decoder(name, sizes, BF16)
     quantize(decoder.model.model.layers)
@@ -156,7 +156,7 @@ GPT2 = partial(_of_transformers, "AutoModelForCausalLM", "gpt2")
 MODELS = (
     _text("bert"),
     _text("distilbert"),
-    _language("gpt2_prompt", lambda: Encoder(GPT2(), {"logits_to_keep": 1}), F32),
+    _language("gpt2_prompt", lambda: FirstResult(GPT2(), {"logits_to_keep": 1}), F32),
     RealModel("gpt2_step", TRANSFORMERS, lambda: CachedStep(GPT2()), _step_of_gpt2, PROMPT, rows=1),
     *(_network(model) for model in NETWORK_MODELS if model.name in NETWORK_NAMES),
     RealModel("vit_b_16", TRANSFORMERS, partial(_encoder, "vit"), lambda _: (torch.randn(1, 3, 224, 224),)),

@@ -108,7 +108,8 @@ def stage_of(
 
 def _weights_mb(module: Any) -> float:
     tensors = {tensor.data_ptr(): tensor for tensor in (*module.parameters(), *module.buffers())}
-    return round(sum(tensor.nbytes for tensor in tensors.values()) / MIB, 1)
+    total_bytes: int = sum(tensor.nbytes for tensor in tensors.values())
+    return round(total_bytes / MIB, 1)
 
 
 @contextmanager

@@ -47,6 +47,7 @@ from tuner.results.output.program_tables import fusion_lines
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.cpu.host import describe_machine, usable_processors
 from tuner.space.scripts.choice import first_configuration
+from tuner.targets.cpu import compiler
 
 pytestmark = pytest.mark.mlir
 # Three products, two of them equal but for their weights; the third one's weight is computed of a constant.
@@ -140,7 +141,7 @@ def test_equal_fusions_have_one_machine_code_which_other_programs_link(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     entries: list[str] = []
-    make = fusion_compiler.object_code
+    make = compiler.object_code
 
     def counted(llvm_text: str, entry: str) -> bytes:
         entries.append(entry)

@@ -21,7 +21,7 @@ from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import RESULT, TEMPORARY, WEIGHT
-from tuner.mlir import transform
+from tuner.mlir import passes, transform
 from tuner.mlir.bindings import ir
 from tuner.programs.execution import host_function
 from tuner.programs.fusions import outlining
@@ -158,7 +158,7 @@ def test_a_transposed_weight_is_a_view_that_is_packed_without_code() -> None:
 
 def test_equal_layers_are_written_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
     pipelines: list[str] = []
-    run_passes = outlining.run_passes
+    run_passes = passes.run_passes
 
     def counted(module: ir.Module, pipeline: str) -> None:
         pipelines.append(pipeline)

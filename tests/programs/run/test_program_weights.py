@@ -16,7 +16,7 @@ from tests.programs.fusions.payload_text import PayloadText
 from tuner.core.fusions import ARGUMENT, WEIGHT, Buffer, FusedProgram, TensorType, View
 from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import FusionCode, WeightPacking
-from tuner.core.progress import WeightsPacked
+from tuner.core.progress import CompileEvent, WeightsPacked
 from tuner.programs.run import program_weights
 from tuner.programs.run.exported import WEIGHTS
 from tuner.programs.run.fused_program import FusedFunction
@@ -84,11 +84,18 @@ def test_a_transposed_weight_is_packed_as_its_copy_is_and_on_several_threads() -
     part = View(0, 9, TensorType((4, 9), "f32"), (9, 1))  # of the first one
     buffers = tuple(Buffer(WEIGHT, number, TensorType((6, 9), "f32")) for number in range(12))
     plan = plan_of(buffers, *((view, PANELS) for view in views), (part, PANELS), (views[0], None))
-    transposed = [partial(dict, {number: weight.T}) for number, weight in enumerate(weights)]
-    copied = [partial(dict, {number: weight.T.copy()}) for number, weight in enumerate(weights)]
+    transposed = [{number: weight.T} for number, weight in enumerate(weights)]
+    copied = [{number: weight.T.copy()} for number, weight in enumerate(weights)]
     seen: list[WeightsPacked] = []
-    found = packed_weights(plan, transposed, seen.append, threads=3)
-    for array, expected in zip(found, packed_weights(plan, copied), strict=True):
+
+    def observe(event: CompileEvent) -> None:
+        assert isinstance(event, WeightsPacked)
+        seen.append(event)
+
+    found = packed_weights(plan, [partial(dict, part) for part in transposed], observe, threads=3)
+    for array, expected in zip(
+        found, packed_weights(plan, [partial(dict, part) for part in copied]), strict=True
+    ):
         np.testing.assert_array_equal(array, expected)
     assert [event.total_bytes for event in seen] == [sum(plan.weight_bytes)] * 14
     assert max(event.done_bytes for event in seen) == sum(plan.weight_bytes)
