@@ -10,6 +10,7 @@ import pytest
 from tuner.core.errors import CandidateError, MachineError
 from tuner.mlir.ir.resources import (
     ConstantsFile,
+    Data,
     FilePlace,
     MappedData,
     SplitPayload,
@@ -21,7 +22,7 @@ from tuner.mlir.ir.resources import (
 )
 
 TEXT = 'module { "a"() {b = dense_resource<"x y"> : tensor<3xi8>, c = dense_resource<z_1> : tensor<1xi8>} }'
-DATA = {'"x y"': b"\x00\xff\x01", "z_1": memoryview(b"\x07"), "unread": b"\x01"}
+DATA: dict[str, Data] = {'"x y"': b"\x00\xff\x01", "z_1": memoryview(b"\x07"), "unread": b"\x01"}
 
 
 def test_the_text_of_a_payload_says_where_its_constants_are() -> None:

@@ -11,6 +11,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
+from torch import nn  # noqa: E402
+
 import tuner.torch  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 
@@ -21,14 +23,14 @@ RELEASED = (
 )
 
 
-class Tied(torch.nn.Module):
+class Tied(nn.Module):
     """Reads one weight in two ways, as rows of a table and as a matrix, and a buffer as it is."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.table = torch.nn.Embedding(40, 16)
-        self.norm = torch.nn.BatchNorm1d(16)
-        self.head = torch.nn.Linear(16, 40, bias=False)
+        self.table = nn.Embedding(40, 16)
+        self.norm = nn.BatchNorm1d(16)
+        self.head = nn.Linear(16, 40, bias=False)
         self.head.weight = self.table.weight
 
     def forward(self, tokens: Any) -> Any:
@@ -68,7 +70,7 @@ def test_what_another_holds_stays() -> None:
         lambda module: module(TOKENS),
         lambda module: module.head(torch.ones(2, 16)),
         lambda module: module.state_dict(),
-        lambda module: torch.nn.Sequential(module).state_dict(),
+        lambda module: nn.Sequential(module).state_dict(),
         lambda module: module.load_state_dict(tied().state_dict()),
         lambda module: tuner.torch.compile(module, (TOKENS,)),
         lambda module: tuner.torch.tune(module, (TOKENS,), trials=1),
@@ -91,12 +93,12 @@ def test_an_export_says_that_the_weights_were_released() -> None:
         torch.export.export(module, (TOKENS,))
 
 
-class Counting(torch.nn.Module):
+class Counting(nn.Module):
     """Adds what it was called with to a buffer."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.head = torch.nn.Linear(16, 8)
+        self.head = nn.Linear(16, 8)
         self.register_buffer("sum", torch.zeros(4, 8))
 
     def forward(self, x: Any) -> Any:
@@ -115,10 +117,10 @@ def test_a_buffer_that_calls_change_stays_in_the_module() -> None:
     assert module.head.weight.numel() == 0
 
 
-class Routed(torch.nn.Module):
+class Routed(nn.Module):
     def __init__(self) -> None:
         super().__init__()
-        self.head = torch.nn.Linear(16, 8)
+        self.head = nn.Linear(16, 8)
 
     def forward(self, x: Any) -> Any:
         return self.head(x).topk(2).values
@@ -137,9 +139,9 @@ def test_a_module_with_operators_in_pytorch_keeps_its_weights_and_says_so() -> N
 
 def test_what_cannot_be_released_is_refused_before_it_is_compiled() -> None:
     x = torch.rand(4, 16)
-    exported = torch.export.export(torch.nn.Linear(16, 8).eval(), (x,))
+    exported = torch.export.export(nn.Linear(16, 8).eval(), (x,))
     with pytest.raises(UsageError, match="release_weights: found with an exported program"):
         tuner.torch.compile(exported, release_weights=True)
     sizes = ({0: torch.export.Dim("t", min=1, max=64)},)
     with pytest.raises(UsageError, match="release_weights cannot be combined with dynamic_shapes"):
-        tuner.torch.compile(torch.nn.Linear(16, 8).eval(), (x,), dynamic_shapes=sizes, release_weights=True)
+        tuner.torch.compile(nn.Linear(16, 8).eval(), (x,), dynamic_shapes=sizes, release_weights=True)

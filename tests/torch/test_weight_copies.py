@@ -9,6 +9,8 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
+from torch import nn  # noqa: E402
+
 import tuner.torch  # noqa: E402
 from tests.texts import text_beside  # noqa: E402
 from tuner.programs.compile import CHILDREN  # noqa: E402
@@ -22,7 +24,7 @@ SLACK_BYTES = 64 * MIB  # of code and allocators
 
 
 def mlp(size: int, layers: int) -> Any:
-    return torch.nn.Sequential(*(torch.nn.Linear(size, size, bias=False) for _ in range(layers))).eval()
+    return nn.Sequential(*(nn.Linear(size, size, bias=False) for _ in range(layers))).eval()
 
 
 def peak_bytes() -> int:
@@ -70,7 +72,7 @@ def test_weights_are_copied_once_when_they_are_packed(
     assert child.resident_bytes < LAYERS * largest + 2 * SLACK_BYTES  # the compilers
 
 
-class Nibbles(torch.nn.Module):  # type: ignore[misc] - of torch, which may be missing
+class Nibbles(nn.Module):
     """A product by a weight of 4 bits, in PyTorch's packed form."""
 
     def __init__(self, size: int, group: int = 128) -> None:
@@ -90,7 +92,7 @@ def test_few_bits_are_unpacked_one_weight_at_a_time(monkeypatch: pytest.MonkeyPa
     """The integers of all weights, as bytes, would be twice as large as what is packed, next to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     tuner.torch.compile(Nibbles(256).eval(), (torch.ones(1, 256),))
-    module, x = torch.nn.Sequential(*(Nibbles(4096) for _ in range(12))).eval(), torch.rand(1, 4096)
+    module, x = nn.Sequential(*(Nibbles(4096) for _ in range(12))).eval(), torch.rand(1, 4096)
     expected = module(x)
     held = sum(buffer.numel() * buffer.element_size() for buffer in module.buffers())
     Path("/proc/self/clear_refs").write_text("5")
@@ -122,7 +124,7 @@ def with_data(text: str, weight: Any) -> str:
 def test_programs_are_compiled_without_the_data_of_their_constants(
     part: str,
     target: str,
-    options: dict[str, str],
+    options: dict[str, Any],
     sent: list[int],
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
