@@ -50,9 +50,10 @@ def free_in_forks(lock: Any) -> Any:
 
 
 def between_forks() -> Any:
-    """Returns a lock to hold around calls of ``np.matmul``, SQLite or LLVM, and imports.
+    """Returns this thread's lock, to hold around calls of ``np.matmul``, SQLite or LLVM, and imports.
 
-    os.fork() waits for the lock.
+    os.fork() waits for the locks of all threads, at most WAIT_LIMIT_S; threads do not wait for each other.
+    Waits while another thread forks, unless this thread holds the lock already.
     """
     lock = _of_thread.lock
     if _held_by_fork and not lock._is_owned():  # noqa: SLF001 - as threading.Condition asks

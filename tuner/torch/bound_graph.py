@@ -168,7 +168,11 @@ class BoundGraph:
         return self._graph(*inputs)
 
     def _current(self, inputs: tuple[Any, ...]) -> _Compiled:
-        """Returns the program for the constants among the inputs of a call."""
+        """Returns the program for the constants among the inputs of a call; compiles it if these changed.
+
+        How changes are found: ``watched``. A change that samples find may be late, which logs a warning.
+        Raises TunerError if the graph cannot be compiled.
+        """
         compiled = self._compiled  # read once: another thread may compile for other constants
         tensors = _at(compiled.constants, inputs)
         versions = None if self._watched == CONTENTS else versions_of(tensors)

@@ -378,9 +378,11 @@ def _reciprocal(x: torch.Tensor) -> Any:
 
 
 def _power(x: torch.Tensor, exponent: float) -> Any:
-    """Computes the powers that PyTorch does not compute by ``pow``: of -inf, sqrt is NaN and pow is inf.
+    """Computes powers as PyTorch does: x**0.5, x**-0.5 and x**-2 not by ``pow``, which differs at -inf.
 
-    Of f16 PyTorch computes all by ``pow``. Powers of integers are products, which lose their high bits.
+    sqrt(-inf) is NaN, pow(-inf, 0.5) is inf. Powers of integers are products, which lose their high bits. A
+    tensor of another type than the result's is converted first. Returns NotImplemented, which leaves the
+    operator as it is, for all other exponents, for f16, and for negative exponents of integers.
     """
     result_type = torch.result_type(x, exponent)
     if result_type is not x.dtype:

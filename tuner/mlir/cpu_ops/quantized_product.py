@@ -335,8 +335,9 @@ class QuantizedProduct:
     def _is_scaled_by_run(self) -> bool:
         """Returns whether the sums of a run are multiplied by a scale of A before they are added.
 
-        Scales of rows may wait for the sum of all runs, unless scales of weights can be so large that it
-        overflows: f16 ends at 65504.
+        True for scales by group, False without scales of A. Scales by row are applied once, to the sum of all
+        runs, if the weights' scales are f16: these are at most 65504, so that the sum does not overflow. With
+        weights' scales of f32 or bf16 it might, so that scales by row are applied to each run.
         """
         format_ = self.operands.format
         return format_.activations == BY_GROUP or (

@@ -245,8 +245,10 @@ def matmul_layout(op: Op) -> str:
 
     "" for another op, for types or a depth k that a problem may not have, and for unsigned integers.
     """
+    if op.name != MATMULS[0]:
+        return ""
     a, b, sums = map(_element_of, op.operands)
-    if op.name != MATMULS[0] or a != b or a not in CPU_DTYPES or sums != natural_output(a) or is_unsigned(op):
+    if a != b or a not in CPU_DTYPES or sums != natural_output(a) or is_unsigned(op):
         return ""
     depth_limit = number_type(a).depth_limit
     if depth_limit and loop_extents(op)[2] > depth_limit:

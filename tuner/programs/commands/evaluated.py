@@ -72,7 +72,10 @@ def evaluate_lines(
 
 
 class _Cases:
-    """Returns how a problem's submissions are evaluated, by the options of the command and its text."""
+    """Makes the ``EvaluationCase`` of a problem, given as text, with the settings of the command.
+
+    Keeps the last case. The problem of --problem, if any, is checked when the object is made.
+    """
 
     def __init__(
         self,

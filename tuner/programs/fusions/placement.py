@@ -389,7 +389,11 @@ def _writes_in_place(value: Value, argument: Value) -> bool:
 
 
 def _is_read_once(plan: BufferPlan, value: Value, reader: Op) -> bool:
-    """Returns whether a fusion computes a value that nothing else reads: its memory can be written again."""
+    """Returns whether a fusion computes ``value`` and ``reader`` alone reads it: its memory can be reused.
+
+    The value of a reshape is that of its source, which the reshape alone must read. False for a transpose
+    that keeps the last dimension.
+    """
     op = defining(value)
     if op is None or users(value) != [reader]:
         return False

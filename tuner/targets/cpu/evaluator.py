@@ -301,9 +301,9 @@ class CpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     def _require_possible(
         self, problem: Problem, kernel: LoadedKernel, measurement: Measurement, rng: np.random.Generator
     ) -> None:
-        """Raises CandidateError(VERIFY) for a time that no such processor can reach by its documents.
+        """Raises CandidateError(VERIFY) for a time that no processor of this name can reach by its documents.
 
-        A time above the measured peak is verified and timed once more, and then raises the peak.
+        A time above the measured peak is verified and timed once more, and then raises that peak.
         """
         if self._peak is None:
             team = self._thread_team()
