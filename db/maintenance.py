@@ -1,4 +1,9 @@
-"""Merges one results database into another, and copies a database to a file while it is in use."""
+"""Merges one results database into another, and copies a database to a file while it is in use.
+
+``Merge`` goes through the other database's campaigns and runs, adds what this one lacks, and decides by
+``_precedence`` and ``_take_better_times`` where both have a trial. ``backup`` copies pages of SQLite, or rows
+of PostgreSQL.
+"""
 
 import contextlib
 import datetime

@@ -1,4 +1,8 @@
-"""The results database of the tuner: takes and returns values; one short transaction per call."""
+"""The results database of the tuner: takes and returns values; one short transaction per call.
+
+``Store`` is the face of this package: its methods open a transaction of ``database``, and leave the SQL to
+``queries``, ``writes`` and ``rows``.
+"""
 
 import datetime
 import uuid

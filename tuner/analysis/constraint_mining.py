@@ -26,6 +26,7 @@ MIN_SUPPORT = 5  # failed points that a suggestion explains at least, by default
 CHANCE_LIMIT = 0.01  # over all rules tried: one search for suggestions in a hundred may find a false one
 MOST_CONDITIONS = 3  # in a conjunction
 KEPT = 500  # rules, and conditions to join them with: those that separate failures from successes best
+NUMBER = re.compile(r"0x[0-9a-fA-F]+|\d+(\.\d+)?")  # in the reason of a failure
 ENOUGH = 0.9  # share of the best rule's failures: a simpler rule that explains as many is preferred
 
 
@@ -320,18 +321,30 @@ def _best(pure: list[_Rule], left: Truth, worked: Truth, min_support: int, log_t
 
 
 def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tuple[Stage, Truth]]:
-    failures = [observation.failure for observation in observations]
-    kinds = [  # messages that differ in numbers alone are of one kind; rare kinds are joined by stage below
-        None
-        if failure is None
-        else (failure.stage, re.sub(r"0x[0-9a-fA-F]+|\d+(\.\d+)?", "#", failure.reason))
-        for failure in failures
-    ]
-    counted = Counter(kind for kind in kinds if kind is not None)
-    merged = [kind if kind is None or counted[kind] >= min_support else (kind[0], "") for kind in kinds]
-    every = dict.fromkeys(kind for kind in merged if kind is not None)
-    masks = [(stage, np.array([kind == (stage, text) for kind in merged])) for stage, text in every]
-    return [(stage, mask) for stage, mask in masks if _count(mask) >= min_support]
+    """Returns (stage, mask of the points that failed so) for each frequent kind of failure.
+
+    Failures are of one kind if their stage is equal and their reasons differ in numbers alone; rare kinds of
+    a stage are joined to one.
+    """
+    kinds = [_kind(observation.failure) for observation in observations]
+    counted = Counter(kinds)
+    joined: list[tuple[Stage, str] | None] = []
+    for kind in kinds:
+        if kind is not None and counted[kind] < min_support:
+            kind = (kind[0], "")
+        joined.append(kind)
+    frequent = []
+    for kind in dict.fromkeys(joined):
+        mask = np.array([other == kind for other in joined])
+        if kind is not None and _count(mask) >= min_support:
+            frequent.append((kind[0], mask))
+    return frequent
+
+
+def _kind(failure: Failure | None) -> tuple[Stage, str] | None:
+    if failure is None:
+        return None
+    return failure.stage, NUMBER.sub("#", failure.reason)
 
 
 def _suggestion(
@@ -343,19 +356,14 @@ def _suggestion(
 ) -> Suggestion:
     text = mined.rule.constraint
     rejects = ~_holds(text, points)  # parsed as a search would parse it
-    assert not any(
-        is_rejected and observation.failure is None
-        for is_rejected, observation in zip(rejects, observations, strict=True)
-    ), text
     saved: Counter[str] = Counter()
-    for is_rejected, observation in zip(rejects, observations, strict=True):
+    reasons = []
+    for is_rejected, is_meant, observation in zip(rejects, failed, observations, strict=True):
         if is_rejected:
+            assert observation.failure is not None, text
             saved[observation.problem] += observation.trials
-    reasons = [
-        observation.failure.reason
-        for is_rejected, is_meant, observation in zip(rejects, failed, observations, strict=True)
-        if is_rejected and is_meant and observation.failure is not None
-    ]
+            if is_meant:
+                reasons.append(observation.failure.reason)
     return Suggestion(
         constraint=text,
         stage=stage,

@@ -1,4 +1,9 @@
-"""The importance of a run's knobs: by PED-ANOVA of its trials, and by ablation of each knob."""
+"""The importance of a run's knobs: by PED-ANOVA of its trials, and by ablation of each knob.
+
+``importances`` compares the knob values of the fastest points with those of all points. ``ablate`` compares a
+run's best trial with the best trial of a subset: of the trials that keep a knob's first value, that lack its
+best value, or that have another strategy (``Gain``).
+"""
 
 import math
 from collections import Counter

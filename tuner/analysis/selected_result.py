@@ -1,4 +1,8 @@
-"""Selects a result from trials: a run's best trial with its ties, and a candidate for several machines."""
+"""Selects a result from trials: a run's best trial with its ties, and a candidate for several machines.
+
+``select_result`` finds the fastest trial, the trials that the bootstrap does not show to be slower
+(``Tied``), and of these the simplest. ``best_compromise`` takes the trials of several machines.
+"""
 
 from dataclasses import dataclass
 from operator import itemgetter

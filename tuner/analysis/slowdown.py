@@ -22,6 +22,7 @@ LAYOUT = 0.02  # relative: another layout of equal code in memory makes such a d
 LIBRARY = "the baseline library"  # drifts with clock, caches and memory, as a kernel does
 REFERENCE_KERNEL = "the reference kernel"  # small packed panels: drifts with the clock and inner caches
 RECORDED_TIME = "the recorded time"  # of another hour: drift does not cancel
+_Samples = list[tuple[float, ...]]  # seconds per call, by session and sample
 
 
 class Finding(enum.Enum):
@@ -169,30 +170,10 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
     References are the baseline library and the panel product, if they were timed then and now; if neither
     was, the recorded time itself.
     """
-    counts = [len(session.kernel_s) for session in sessions]
-    libraries_s = [session.library_s or () for session in sessions]
-    products_s = [
-        () if session.panel_product_s is None else (session.panel_product_s,) * count
-        for session, count in zip(sessions, counts, strict=True)
-    ]
-    references = [
-        (name, then_s, now_s)
-        for name, then_s, now_s in (
-            (LIBRARY, recorded.library_s, libraries_s),
-            (REFERENCE_KERNEL, recorded.panel_product_s, products_s),
-        )
-        if then_s is not None and all(now_s)
-    ]
-    if not references:
-        references = [(RECORDED_TIME, 1.0, [(1.0,) * count for count in counts])]
-    # the kernel's times of today, had they drifted as the reference's
-    expected = [
-        (name, [tuple(recorded.kernel_s * seconds / then_s for seconds in samples_s) for samples_s in now_s])
-        for name, then_s, now_s in references
-    ]
+    expected = _expected(recorded, sessions)
     (_, by_first), (_, by_last) = expected[0], expected[-1]  # the same one twice, where there is one
 
-    def slowdown_from(first: list[tuple[float, ...]], last: list[tuple[float, ...]]) -> PairedSlowdown:
+    def slowdown_from(first: _Samples, last: _Samples) -> PairedSlowdown:
         # Times expected from two references stand where earlier code, timed twice, stands elsewhere: the mean
         # of the two logarithms makes the geometric mean of the references. Their difference is not noise.
         times = zip(first, last, (session.kernel_s for session in sessions), strict=True)
@@ -201,3 +182,30 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
 
     by_reference = tuple((name, slowdown_from(times_s, times_s)) for name, times_s in expected)
     return RelativeSlowdown(by_reference, slowdown_from(by_first, by_last))
+
+
+def _expected(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> list[tuple[str, _Samples]]:
+    """Returns, by reference, the kernel's times of today if it had drifted as the reference has."""
+    libraries_s = []
+    products_s = []
+    ones = []
+    for session in sessions:
+        count = len(session.kernel_s)
+        libraries_s.append(session.library_s or ())
+        products_s.append(() if session.panel_product_s is None else (session.panel_product_s,) * count)
+        ones.append((1.0,) * count)
+    references: list[tuple[str, float, _Samples]] = []
+    if recorded.library_s is not None and all(libraries_s):
+        references.append((LIBRARY, recorded.library_s, libraries_s))
+    if recorded.panel_product_s is not None and all(products_s):
+        references.append((REFERENCE_KERNEL, recorded.panel_product_s, products_s))
+    if not references:
+        references.append((RECORDED_TIME, 1.0, ones))
+    expected = []
+    for name, then_s, now_s in references:
+        expected.append((name, [_scaled(samples_s, recorded.kernel_s, then_s) for samples_s in now_s]))
+    return expected
+
+
+def _scaled(samples_s: tuple[float, ...], kernel_s: float, then_s: float) -> tuple[float, ...]:
+    return tuple(kernel_s * seconds / then_s for seconds in samples_s)

@@ -1,4 +1,8 @@
-"""Time matrices: times of configurations (columns) on problems (rows), and predictions of missing times."""
+"""Time matrices: times of configurations (columns) on problems (rows), and predictions of missing times.
+
+``TimeMatrix`` has the measured times. ``corrected_scores`` corrects the cost model's estimates by the
+residuals of measured times on similar problems; ``completed_times`` fills the gaps of a matrix with them.
+"""
 
 import math
 from collections.abc import Sequence

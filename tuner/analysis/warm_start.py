@@ -1,4 +1,8 @@
-"""Warm start: the distance between tuning tasks, and the best candidates of the nearest tasks."""
+"""Warm start: the distance between tuning tasks, and the best candidates of the nearest tasks.
+
+``nearest_first`` sorts earlier tasks by ``distance``. ``warm_points`` then takes the best candidates of the
+nearest ones (``Known``) in turn: the best of each task, the second of each, and so on.
+"""
 
 import math
 from collections.abc import Callable, Iterable, Iterator

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, Protocol, TypeVar
 import click
 from click.core import ParameterSource
 
-from tuner.core.candidate import Candidate, TargetName
+from tuner.core.candidate import Candidate, TargetName, Value
 from tuner.core.dtypes import (
     CPU_DTYPES,
     IEEE,
@@ -351,10 +351,11 @@ def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
         name = option.name or ""
         is_left_out = name in ("database", "debug", *but)
         if isinstance(option, click.Option) and not is_left_out and is_typed(context, name):
-            value = context.params[name]
-            values = value if option.multiple else [value]
-            typed += [[option.opts[0], *([] if option.is_flag else [str(value)])] for value in values]
-    return "".join(f" {shlex.join(options)}" for options in typed)
+            for value in context.params[name] if option.multiple else [context.params[name]]:
+                typed.append(option.opts[0])
+                if not option.is_flag:
+                    typed.append(str(value))
+    return f" {shlex.join(typed)}" if typed else ""
 
 
 def run_limit(trials: int | None, budget: str | None) -> "RunLimit | None":
@@ -369,13 +370,17 @@ def parse_candidate(text: str) -> "Candidate":
 
     Raises UsageError for text of another form.
     """
+    wrong = UsageError(f"candidate: found {text!r}, allowed 'STRATEGY(KNOB=VALUE, ...)'")
     match = re.fullmatch(r"\s*([\w.-]+)\s*\((.*)\)\s*", text)
-    pairs = [pair.partition("=") for pair in match[2].split(",") if pair.strip()] if match else []
-    if match is None or any(not equals or not name.strip() for name, equals, _ in pairs):
-        raise UsageError(f"candidate: found {text!r}, allowed 'STRATEGY(KNOB=VALUE, ...)'")
-    values = {name.strip(): value.strip() for name, _, value in pairs}
-    numbers = {name: int(v) if re.fullmatch(r"-?[0-9]{1,18}", v) else v for name, v in values.items()}
-    return Candidate.of(match[1], numbers)
+    if match is None:
+        raise wrong
+    values: dict[str, Value] = {}
+    for pair in filter(str.strip, match[2].split(",")):
+        name, equals, value = map(str.strip, pair.partition("="))
+        if not name or not equals:
+            raise wrong
+        values[name] = int(value) if re.fullmatch(r"-?[0-9]{1,18}", value) else value
+    return Candidate.of(match[1], values)
 
 
 def parse_number(word: str, noun: str = "trial") -> int:

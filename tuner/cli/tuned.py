@@ -1,4 +1,8 @@
-"""The work of ``tuner tune``, form by form: search on one or several machine classes, resume, campaigns."""
+"""The work of ``tuner tune``, form by form: search on one or several machine classes, resume, campaigns.
+
+``tune_form`` chooses by the form. ``tune_operation`` tunes one problem, on a fleet with --on then on each
+further class of machines; what it prints is below its caller.
+"""
 
 import shlex
 import sys
@@ -320,19 +324,22 @@ def several_document(all_tuned: "tuple[TunedRun, ...]", store: "Store") -> dict[
     runs = [tune_document(tuned.run, tuned.counts, tuned.selected, tuned.seconds) for tuned in all_tuned]
     if compromise is None:
         return {"runs": runs, "compromise": None}
-    return {
-        "runs": runs,
-        "compromise": {
-            **candidate_document(compromise.trials[0].record.candidate),
-            "trials": [trial.id for trial in compromise.trials],
-            "slowdowns": [
-                max(0.0, ratio.longer) if isinstance(ratio, Comparable) else None for ratio in compared
-            ],
-            "slowdowns_unknown": [
-                ratio.reason if isinstance(ratio, NotComparable) else None for ratio in compared
-            ],
-        },
+    slowdowns: list[float | None] = []
+    reasons: list[str | None] = []
+    for ratio in compared:
+        if isinstance(ratio, Comparable):
+            slowdowns.append(max(0.0, ratio.longer))
+            reasons.append(None)
+        else:
+            slowdowns.append(None)
+            reasons.append(ratio.reason)
+    document = {
+        **candidate_document(compromise.trials[0].record.candidate),
+        "trials": [trial.id for trial in compromise.trials],
+        "slowdowns": slowdowns,
+        "slowdowns_unknown": reasons,
     }
+    return {"runs": runs, "compromise": document}
 
 
 def _compromise(

@@ -1,4 +1,9 @@
-"""Compiled code as values: the kernels that compute a problem, their launches and buffers."""
+"""Compiled code as values: the kernels that compute a problem, their launches and buffers.
+
+``KernelCode`` is what compilers return and devices load: text, binary, ``Launch`` values and the
+``KernelBuffer`` values that launches take. ``Resources`` is the assembler's report, ``PredictedCycles`` that
+of a cycle model.
+"""
 
 import hashlib
 import math

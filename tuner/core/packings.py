@@ -1,4 +1,8 @@
-"""How compiled code of a fusion takes its weights: packings, and the comment lines of code that list them."""
+"""How compiled code of a fusion takes its weights: packings, and the comment lines of code that list them.
+
+``WeightPacking`` says how one weight is packed, ``FusionCode`` has one for each input of a fusion. Compiled
+code lists them in its first line, which ``packings_comment`` writes and ``packings_in`` reads.
+"""
 
 from dataclasses import dataclass
 from math import prod

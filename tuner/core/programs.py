@@ -1,4 +1,8 @@
-"""Values of tuned programs: schedules and times of their fusions, baselines, and results of tuning."""
+"""Values of tuned programs: schedules and times of their fusions, baselines, and results of tuning.
+
+``CompiledFusion`` and ``FusionSchedule`` say how a fusion is computed, ``ExplainedFusion`` adds its time,
+``ProgramBaseline`` is the program in another framework, and ``ProgramResult`` has all of these.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""Queries of the results database: conditions on problems, trials and runs, and counts that it returns."""
+"""Queries of the results database: conditions on problems, trials and runs, and counts that it returns.
+
+``TaskQuery``, ``TrialQuery`` and ``RunQuery`` are conditions. ``BestGroup``, ``RunBound`` and ``ReuseKey``
+say which trials are compared or reused. The other values are counts.
+"""
 
 import datetime
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""Outcomes of candidates as values: measurements, verdicts, failures, and the seconds of compiler passes."""
+"""Outcomes of candidates as values: measurements, verdicts, failures, and the seconds of compiler passes.
+
+``Record`` is the outcome of one candidate: a ``Measurement``, a ``Verdict`` or a ``Failure``. A measurement
+has the conditions under which it was taken: ``Conditions`` of a GPU, ``HostConditions`` of the host.
+"""
 
 import itertools
 import statistics

@@ -1,4 +1,8 @@
-"""What a user asks for: a run, a campaign (problems that share one budget), the use of a fleet."""
+"""What a user asks for: a run, a campaign (problems that share one budget), the use of a fleet.
+
+``RunRequest`` is what a user types. ``Campaign`` with its settings, members and proposals is what the
+database stores of a campaign; ``Run``, in ``core.runs``, what it stores of a run.
+"""
 
 import datetime
 import math

@@ -1,4 +1,9 @@
-"""Timing rounds as values, and how reliable their times are: noise, drift, load, number of samples."""
+"""Timing rounds as values, and how reliable their times are: noise, drift, load, number of samples.
+
+``round_quality`` says how much a timing round was disturbed, ``reliability_in_round`` whether two of its
+times may be compared. ``reliability_alone`` is for times outside of rounds, ``is_pressed`` for the load
+before timing.
+"""
 
 import datetime
 from collections.abc import Iterator, Sequence

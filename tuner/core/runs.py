@@ -1,4 +1,9 @@
-"""A run of the tuner as the results database stores it: settings, compiler, baseline, state."""
+"""A run of the tuner as the results database stores it: settings, compiler, baseline, state.
+
+``RunSettings`` is all that a run needs to be resumed: the problem, ``ChosenStrategy`` and
+``InitialConfiguration`` values, the limits. ``Run`` adds what was measured: its ``Compiler``, its
+``Baseline``, its reliability.
+"""
 
 import datetime
 from dataclasses import dataclass, field

@@ -1,4 +1,8 @@
-"""A temporary fleet on this machine: a PostgreSQL server and nodes, with nothing left afterwards."""
+"""A temporary fleet on this machine: a PostgreSQL server and nodes, with nothing left afterwards.
+
+``server`` starts PostgreSQL in a folder of its own, ``LocalNodes`` starts nodes as child processes,
+``local_fleet`` combines both.
+"""
 
 import importlib.util
 import os

@@ -1,4 +1,8 @@
-"""The PostgreSQL server of a fleet, and a node's session, which repeats queries while it is away."""
+"""The PostgreSQL server of a fleet, and a node's session, which repeats queries while it is away.
+
+``connected`` and ``session`` connect once. ``ReconnectingSession`` repeats a query over new connections, as
+long as ``RetryLimit`` allows.
+"""
 
 import asyncio
 import contextlib

@@ -1,4 +1,8 @@
-"""The present state of a fleet: its nodes, devices and queues, and why a job waits."""
+"""The present state of a fleet: its nodes, devices and queues, and why a job waits.
+
+``fleet_status`` reads all of it for ``tuner fleet status``. ``why_waiting`` reads only why the jobs of one
+run wait.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final

@@ -1,4 +1,9 @@
-"""What a library did with each contraction of a program: which entry took it, or why none did."""
+"""What a library did with each contraction of a program: which entry took it, or why none did.
+
+``contraction_reports`` describes each contraction of a program (``_report``), runs the library's matchers,
+and reads the attributes that these put on the ops. ``_why_none`` compares the rest with the entries'
+problems.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -108,7 +113,7 @@ def _report(op: Op) -> ContractionReport:
 
 
 def _described(op: Op) -> tuple[str, str]:
-    # the problem as text, and why no library can take the op; "" where there is none
+    """Returns (the op's problem as text, why no library can take the op); each "" if there is none."""
     if op.name not in ("linalg.matmul", "linalg.batch_matmul", "linalg.generic"):
         return "", "only matmuls and batches of them are matched"
     types = [ir.ShapedType(value.type) for value in op.operands]
@@ -128,7 +133,7 @@ def _described(op: Op) -> tuple[str, str]:
 
 
 def _layout(op: Op) -> str | None:
-    # by its indexing maps, in any order of loops
+    """Returns "nn", "nt" or "tn" by an op's indexing maps, whatever the order of its loops; else None."""
     maps = maps_in(op)
     loops = maps[0].n_dims
     if loops not in (3, 4) or len(maps) != 3:
@@ -154,6 +159,7 @@ def _layout(op: Op) -> str | None:
 
 
 def _why_none(contraction: ContractionReport, problems: Iterable[Problem]) -> str:
+    """Returns why no matcher took a contraction that libraries can have: sizes, types or layout."""
     _, sizes, types, layout = contraction.op.split()
     last = "x".join(sizes.split("x")[-3:])
     same_sizes = [problem for problem in problems if problem.shape in (sizes, last)]

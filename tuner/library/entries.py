@@ -1,4 +1,8 @@
-"""The entries of a library from the results database: for a CPU, and for GPUs with verified code."""
+"""The entries of a library from the results database: for a CPU, and for GPUs with verified code.
+
+``library_entries`` takes the best CPU trial of each problem that a library can have, ``gpu_entries`` the best
+trial of each problem and chip.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -122,13 +126,10 @@ def library_entries(
     if stock_only:
         chosen = _results(store, task, runs, lambda trial: not custom_ops(trial.script_text))
         chosen = {key: result for key, result in chosen.items() if key in fastest}
-    notes = left_out + [_note(key, result, chosen.get(key)) for key, result in sorted(fastest.items())]
-    notes += [
-        f"run {run}: {store.run(run).settings.problem.key}: no successful trial that fits the options"
-        for run in runs
-        if not _results(store, task, (run,), any_trial)
-    ]
-    notes = list(filter(None, notes))
+    notes = list(left_out)
+    for key, result in sorted(fastest.items()):
+        notes += _notes(key, result, chosen.get(key))
+    notes += _notes_on_runs(store, task, runs)
     if not chosen:
         raise UsageError(f"export: {notes[0]}", "more trials, or another --strategy, may time one without")
     _require_distinct([result.best.record.problem for result in chosen.values()])
@@ -212,18 +213,30 @@ def _is_on_cpu(group: BestGroup) -> bool:
     return TargetName.parse(group.target).is_on_cpu
 
 
-def _note(key: str, fastest: RunResult, chosen: RunResult | None) -> str:
+def _notes(key: str, fastest: RunResult, chosen: RunResult | None) -> list[str]:
+    """Returns a note if a problem's library entry is not its fastest trial, else none."""
     ops = ", ".join(custom_ops(fastest.best.script_text))
     if chosen is None:
-        return f"{key}: every timed script calls tuner's transform ops (trial {fastest.best.id}: {ops})"
+        return [f"{key}: every timed script calls tuner's transform ops (trial {fastest.best.id}: {ops})"]
     if chosen.best.id == fastest.best.id:
-        return ""
+        return []
     compared = between_trials(chosen.run, chosen.best, fastest.best)
     if isinstance(compared, Comparable):
         takes = f"it takes {compared.longer_text}"
     else:
         takes = f"no ratio of the two: {compared.reason}"
-    return f"{key}: trial {chosen.best.id}, since the fastest, trial {fastest.best.id}, calls {ops}; {takes}"
+    cause = f"since the fastest, trial {fastest.best.id}, calls {ops}"
+    return [f"{key}: trial {chosen.best.id}, {cause}; {takes}"]
+
+
+def _notes_on_runs(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> list[str]:
+    """Returns a note for each run that has no trial to take."""
+    notes = []
+    for run in runs:
+        if not _results(store, task, (run,), any_trial):
+            key = store.run(run).settings.problem.key
+            notes.append(f"run {run}: {key}: no successful trial that fits the options")
+    return notes
 
 
 def _nothing_there(store: "Store", task: TaskQuery, runs: tuple[int, ...]) -> UsageError:

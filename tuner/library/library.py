@@ -1,4 +1,9 @@
-"""Libraries of exported schedules: the module for a version of MLIR, the formats of files, and merging."""
+"""Libraries of exported schedules: the module for a version of MLIR, the formats of files, and merging.
+
+``write_library`` makes the file of one export: a header and a transform module (``transform_module``), with
+how much longer each entry of this machine takes in the library. ``merged`` joins several files, and times
+entries that both have.
+"""
 
 import itertools
 import re

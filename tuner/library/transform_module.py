@@ -115,21 +115,29 @@ def transform_module(schedules: tuple[EntrySchedule, ...]) -> str:
 
 
 def _mark_sequence(schedules: tuple[EntrySchedule, ...]) -> str:
-    pairs = [(contraction, schedule.name) for schedule in schedules for contraction in schedule.contractions]
+    """Returns the sequence that marks each op with its entry, and the matchers that it calls."""
+    pairs = []
+    for schedule in schedules:
+        pairs += [(contraction, schedule.name) for contraction in schedule.contractions]
     # Exact batches come first: the first matcher that matches an op wins.
     pairs.sort(key=lambda pair: (pair[0].operation, pair[0].layout, pair[0].batch is None))
-    groups = [
-        (key, tuple(group))
-        for key, group in groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
-    ]
+    includes = ""
+    sequences = ""
+    grouped = groupby(pairs, key=lambda pair: (pair[0].operation, pair[0].layout))
+    for index, (operation_and_layout, group) in enumerate(grouped):
+        includes += _include_dispatch(index, *operation_and_layout)
+        sequences += _dispatch_sequence(index, tuple(group))
+    matchers = ""
+    for contraction, name in pairs:
+        matchers += matcher(_matcher_name(name, contraction), contraction)
     return f"""  transform.named_sequence @{MARK_SEQUENCE}(%root: {ANY} {{transform.readonly}}) {{
 {"".join(map(_specialize_generics, LINALG))}\
-{"".join(_include_dispatch(index, *key) for index, (key, _) in enumerate(groups))}\
+{includes}\
     transform.yield
   }}
-{"".join(_dispatch_sequence(index, group) for index, (_, group) in enumerate(groups))}\
+{sequences}\
 {_GENERIC}\
-{"".join(matcher(_matcher_name(name, contraction), contraction) for contraction, name in pairs)}"""
+{matchers}"""
 
 
 def _specialize_generics(operation: str) -> str:

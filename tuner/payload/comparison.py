@@ -1,4 +1,8 @@
-"""A kernel's C compared with the reference: whole, by parts, or by sampled rows."""
+"""A kernel's C compared with the reference: whole, by parts, or by sampled rows.
+
+``compare``, ``compare_rows`` and ``compare_sampled`` take all of C, ``compare_tile`` and ``compare_parts`` a
+part. Each returns a ``Verdict``, or it and a text that names the worst element.
+"""
 
 import itertools
 from collections.abc import Iterable

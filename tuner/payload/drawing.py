@@ -1,4 +1,9 @@
-"""Random inputs of kernels: drawn once as a base, then scaled by exact factors for each comparison."""
+"""Random inputs of kernels: drawn once as a base, then scaled by exact factors for each comparison.
+
+``draw_base`` draws A and B once. ``draw`` makes inputs of them for one comparison, ``negated`` and
+``with_special_numbers`` change inputs. All of these keep products exact, so that the reference is computed
+once.
+"""
 
 import math
 from dataclasses import replace

@@ -79,17 +79,16 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
     a = _operand(problem, Scratch(), "a")
     b = _operand(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
-    others = [
-        _Array(
-            operand.name, tuple(problem.sizes[at] for at in operand.dimensions), operand.element, operand.name
-        )
-        for operand in operands
-    ]
     sums = problem.accumulator
     between = f"tensor<{_sizes(c.sizes)}x{sums}>"
-    indices = [", ".join("mn"[at] for at in operand.dimensions) for operand in operands]
-    maps = ["(m, n)", *(f"({index})" for index in indices), "(m, n)"]
-    listed = ", ".join(f"affine_map<(m, n) -> {results}>" for results in maps)
+    others = []
+    maps = ["affine_map<(m, n) -> (m, n)>"]
+    for operand in operands:
+        sizes = tuple(problem.sizes[dimension] for dimension in operand.dimensions)
+        others.append(_Array(operand.name, sizes, operand.element, operand.name))
+        loops = ", ".join("mn"[dimension] for dimension in operand.dimensions)
+        maps.append(f"affine_map<(m, n) -> ({loops})>")
+    listed = ", ".join([*maps, maps[0]])
     names = ", ".join(["%product", *(f"%{other.name.upper()}" for other in others)])
     kinds = ", ".join([between, *(other.tensor for other in others)])
     inputs = "".join(f"%in_{other.name}: {other.element}, " for other in others)

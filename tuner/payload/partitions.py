@@ -1,4 +1,8 @@
-"""The partitions of C, one per thread: how C is divided, and the comment of a script that lists them."""
+"""The partitions of C, one per thread: how C is divided, and the comment of a script that lists them.
+
+``partition`` divides C. ``partitions_comment`` writes the list, and ``partitions_in`` reads it and checks
+that the partitions cover C exactly once.
+"""
 
 import itertools
 import re

@@ -1,4 +1,9 @@
-"""Inputs of a kernel, what C is then in float64, and the tolerance of each of its elements."""
+"""Inputs of a kernel, what C is then in float64, and the tolerance of each of its elements.
+
+``BaseDraw`` has A, B and their product. ``Inputs`` has what a kernel gets for one comparison; ``block`` and
+``tile`` give the expected values and tolerances of a part of C, after scaling, special numbers and the
+epilogue.
+"""
 
 import itertools
 from collections.abc import Callable, Mapping

@@ -1,5 +1,6 @@
 """The matrix of a campaign: problems x configurations, each cell with its trial or why it has none."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 # Of a cell; "failed" is also what was verified and not timed, or has a stale time.
 TIMED, FAILED, NOT_TRIED, INAPPLICABLE = STATES = ("timed", "failed", "not tried", "inapplicable")
+Tried = Mapping[tuple[int, Candidate], StoredTrial]  # (run id, projection) -> trial with an outcome
 
 
 @dataclass(frozen=True)
@@ -69,35 +71,35 @@ def campaign_matrix(campaign_id: int, backends: Backends, store: "Store") -> Cam
     """Returns the matrix of a stored campaign; a cell whose projection was tried has that trial."""
     campaign = store.campaign(campaign_id)
     proposals = store.campaign_proposals(campaign_id)
-    tried: dict[tuple[int, Candidate], StoredTrial] = {
-        (proposal.run, proposal.proposal.candidate): proposal.proposal.trial
-        for proposal in proposals
-        if proposal.proposal.trial is not None
-    }
+    tried: dict[tuple[int, Candidate], StoredTrial] = {}
+    for proposal in proposals:
+        trial = proposal.proposal.trial
+        if trial is not None:
+            tried[proposal.run, proposal.proposal.candidate] = trial
     columns = tuple(dict.fromkeys((*campaign.settings.columns, *(proposal.column for proposal in proposals))))
     common = campaign.runs[0].settings
     machine = campaign.runs[0].machine
     target = backends.target_of_run(common)
-    problems = tuple(
-        PoolProblem(
-            run.settings.problem,
-            1 if run.campaign is None else run.campaign.count,
-            target.plan(run.settings, machine).feasible.spaces,
-        )
-        for run in campaign.runs
+    problems = []
+    names = []
+    for run in campaign.runs:
+        spaces = target.plan(run.settings, machine).feasible.spaces
+        count = 1 if run.campaign is None else run.campaign.count
+        problems.append(PoolProblem(run.settings.problem, count, spaces))
+        names.append("" if run.campaign is None else run.campaign.name)
+    pool = projected_pool(tuple(problems), columns, machine, common.threads)
+    cells = []
+    for run, candidates in zip(campaign.runs, pool.candidates, strict=True):
+        cells.append(tuple(_cell(candidate, run.id, tried) for candidate in candidates))
+    return CampaignMatrix(
+        campaign_id, pool.problems, tuple(names), pool.counts, columns, tuple(cells), pool.costs
     )
-    pool = projected_pool(problems, columns, machine, common.threads)
-    cells = tuple(
-        tuple(_cell(candidate, tried.get((run.id, candidate)) if candidate else None) for candidate in row)
-        for run, row in zip(campaign.runs, pool.candidates, strict=True)
-    )
-    names = tuple("" if run.campaign is None else run.campaign.name for run in campaign.runs)
-    return CampaignMatrix(campaign_id, pool.problems, names, pool.counts, columns, cells, pool.costs)
 
 
-def _cell(candidate: Candidate | None, trial: StoredTrial | None) -> MatrixCell:
+def _cell(candidate: Candidate | None, run: int, tried: Tried) -> MatrixCell:
     if candidate is None:
         return MatrixCell(INAPPLICABLE, None, None, None)
+    trial = tried.get((run, candidate))
     if trial is None:
         return MatrixCell(NOT_TRIED, candidate, None, None)
     time_s = None if trial.stale else trial.best_s  # not "not tried": the same row is never proposed twice

@@ -1,4 +1,8 @@
-"""Differences between two trials, as values, lines and JSON: knobs, texts of stages, instructions, time."""
+"""Differences between two trials, as values, lines and JSON: knobs, texts of stages, instructions, time.
+
+``trial_difference`` compares two trials into a ``TrialDifference``; ``difference_lines`` and
+``difference_document`` print it.
+"""
 
 import difflib
 from collections.abc import Iterator, Mapping
@@ -64,19 +68,17 @@ def trial_difference(
     """
     ours = dict(first_stages)
     theirs = dict(second_stages)
-    is_comparable = first.record.problem == second.record.problem
-    has_times = first.time_s is not None and second.time_s is not None
-    knobs = [
-        (name, first.knobs.get(name), second.knobs.get(name)) for name in {**first.knobs, **second.knobs}
-    ]
-    return TrialDifference(
-        first,
-        second,
-        tuple(knob for knob in knobs if knob[1] != knob[2]),
-        between_trials(run, second, first) if is_comparable and has_times else None,
-        tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs),
-        _unequal_instructions(ours, theirs),
-    )
+    knobs = []
+    for name in {**first.knobs, **second.knobs}:
+        knob = (name, first.knobs.get(name), second.knobs.get(name))
+        if knob[1] != knob[2]:
+            knobs.append(knob)
+    is_of_one_problem = first.record.problem == second.record.problem
+    compared = None
+    if is_of_one_problem and first.time_s is not None and second.time_s is not None:
+        compared = between_trials(run, second, first)
+    stages = tuple(_stage(name, ours[name], theirs[name]) for name in ours if name in theirs)
+    return TrialDifference(first, second, tuple(knobs), compared, stages, _unequal_instructions(ours, theirs))
 
 
 def _stage(name: str, ours: str, theirs: str) -> StageDifference:
@@ -107,31 +109,57 @@ def difference_lines(
     "first" in ``shown`` means the first stage that differs; ``columns``: width to fit tables to, None: any.
     """
     names = (f"trial {difference.first.id}", f"trial {difference.second.id}")
-    facts = zip(_trial_facts(difference.first), _trial_facts(difference.second), strict=True)
-    rows = [(name, ours, theirs) for (name, ours), (_, theirs) in facts if ours != theirs]
-    knobs = [[NONE if value is None else f"{value}" for value in knob] for knob in difference.knobs]
-    rows += [(name, ours, theirs) for name, ours, theirs in knobs]
-    lines = table_lines(("", *names), rows, columns)
-    lines += [] if difference.knobs else ["knobs     the same"]
+    lines = table_lines(("", *names), _unequal_facts(difference), columns)
+    if not difference.knobs:
+        lines.append("knobs     the same")
     lines += wrapped([f"change    {_change_text(difference)}"], columns)
-    if difference.stages:
-        phrase = (
-            "at no stage" if difference.first_stage is None else f"first at stage {difference.first_stage}"
-        )
-        lines.append(f"differ    {phrase}")
-    for stage in difference.stages:
-        changed = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
-        lines.append(f"{stage.stage:<9} {changed if stage.lines else 'the same'}")
-    shown_mix = difference.instructions[:INSTRUCTIONS_SHOWN]
-    counts = [(name, str(ours), str(theirs), f"{theirs - ours:+d}") for name, ours, theirs in shown_mix]
-    lines += table_lines(("instruction", *names, "change"), counts, columns) if counts else []
-    more = len(difference.instructions) - len(shown_mix)
-    lines += [f"and {more} more"] if more else []
+    lines += _stage_lines(difference)
+    lines += _instruction_lines(difference, names, columns)
     for stage in difference.stages:
         is_shown = stage.stage in shown or (FIRST in shown and stage.stage == difference.first_stage)
         if is_shown and stage.lines:
-            lines += [f"--- {stage.stage} of trial {difference.first.id}"]
-            lines += [f"+++ {stage.stage} of trial {difference.second.id}", *stage.lines]
+            lines += [f"--- {stage.stage} of {names[0]}", f"+++ {stage.stage} of {names[1]}", *stage.lines]
+    return lines
+
+
+def _unequal_facts(difference: TrialDifference) -> list[tuple[str, str, str]]:
+    rows = []
+    facts = zip(_trial_facts(difference.first), _trial_facts(difference.second), strict=True)
+    for (name, ours), (_, theirs) in facts:
+        if ours != theirs:
+            rows.append((name, ours, theirs))
+    for name, our_value, their_value in difference.knobs:
+        rows.append((name, _value_text(our_value), _value_text(their_value)))
+    return rows
+
+
+def _value_text(value: Value | None) -> str:
+    return NONE if value is None else str(value)
+
+
+def _stage_lines(difference: TrialDifference) -> list[str]:
+    if not difference.stages:
+        return []
+    first = difference.first_stage
+    lines = ["differ    at no stage" if first is None else f"differ    first at stage {first}"]
+    for stage in difference.stages:
+        changed = "the same"
+        if stage.lines:
+            changed = f"{count_text(stage.added, 'line')} added, {stage.removed} removed"
+        lines.append(f"{stage.stage:<9} {changed}")
+    return lines
+
+
+def _instruction_lines(difference: TrialDifference, names: tuple[str, str], columns: int | None) -> list[str]:
+    rows = []
+    for name, ours, theirs in difference.instructions[:INSTRUCTIONS_SHOWN]:
+        rows.append((name, str(ours), str(theirs), f"{theirs - ours:+d}"))
+    if not rows:
+        return []
+    lines = table_lines(("instruction", *names, "change"), rows, columns)
+    more = len(difference.instructions) - len(rows)
+    if more:
+        lines.append(f"and {more} more")
     return lines
 
 

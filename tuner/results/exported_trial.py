@@ -1,4 +1,8 @@
-"""A trial exported: its script with knobs, provenance, payload or GPU code."""
+"""A trial exported: its script with knobs, provenance, payload or GPU code.
+
+``exported`` makes the content in one format, ``exported_files`` a script with its payload and its provenance
+file. ``with_knob_options`` lists, in a script, the values that its knobs may have.
+"""
 
 import re
 from pathlib import Path

@@ -1,4 +1,8 @@
-"""Past runs and past trials of a query; trials convert to a pandas.DataFrame."""
+"""Past runs and past trials of a query; trials convert to a pandas.DataFrame.
+
+``Trials`` is the tuple that ``tuner.history`` returns. The functions below read it from the store: all
+trials, one after another, or a page of a table.
+"""
 
 import importlib
 import math

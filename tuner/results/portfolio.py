@@ -5,7 +5,8 @@ problem: replaced by the nearest one that the problem's constraints allow. A cel
 """
 
 import datetime
-from collections.abc import Callable
+import itertools
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,7 @@ from tuner.core.machine import Machine
 from tuner.core.reliability import Reliability, reliability_of_all
 from tuner.core.requests import Campaign
 from tuner.core.runs import Compiler, Run
-from tuner.core.trials import StoredTrial
-from tuner.results.campaign_matrix import FAILED, CampaignMatrix, campaign_matrix
+from tuner.results.campaign_matrix import FAILED, CampaignMatrix, MatrixCell, campaign_matrix
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.backends import Backends
 from tuner.tuning.events import Interruption
@@ -62,23 +62,19 @@ def measured_campaign(cells: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
 
     ``cells``: the campaign's matrix. A configuration that failed on a problem counts as not applicable to it.
     """
-    rounds_s = tuple(
-        tuple(() if cell.trial is None or cell.time_s is None else _medians(cell.trial) for cell in row)
-        for row in cells.cells
-    )
-    matrix = replace(
-        cells.times,
-        times_s=tuple(tuple(min(rounds, default=None) for rounds in row) for row in rounds_s),
-        applies=tuple(
-            tuple(cell.candidate is not None and cell.state != FAILED for cell in row) for row in cells.cells
-        ),
-    )
+    rounds_s = []
+    times_s = []
+    applies = []
+    for row in cells.cells:
+        rounds_of_row = tuple(map(_medians, row))
+        rounds_s.append(rounds_of_row)
+        times_s.append(tuple(min(rounds, default=None) for rounds in rounds_of_row))
+        applies.append(tuple(cell.candidate is not None and cell.state != FAILED for cell in row))
     first = campaign.runs[0]
-    baselines = (run.baseline for run in campaign.runs)
     return MeasuredCampaign(
-        matrix,
-        rounds_s,
-        tuple(None if baseline is None else baseline.measurement.median_s for baseline in baselines),
+        replace(cells.times, times_s=tuple(times_s), applies=tuple(applies)),
+        tuple(rounds_s),
+        tuple(map(_baseline_s, campaign.runs)),
         tuple(run.reliability for run in campaign.runs),
         first.machine,
         first.settings.threads,
@@ -86,9 +82,19 @@ def measured_campaign(cells: CampaignMatrix, campaign: Campaign) -> MeasuredCamp
     )
 
 
-def _medians(trial: StoredTrial) -> RoundsOfCell:
-    medians = (trial.record.median_s, None if trial.final is None else trial.final.median_s)
-    return tuple(median for median in medians if median is not None)
+def _medians(cell: MatrixCell) -> RoundsOfCell:
+    if cell.trial is None or cell.time_s is None:
+        return ()
+    medians_s = [cell.trial.record.median_s]
+    if cell.trial.final is not None:
+        medians_s.append(cell.trial.final.median_s)
+    return tuple(median_s for median_s in medians_s if median_s is not None)
+
+
+def _baseline_s(run: Run) -> float | None:
+    if run.baseline is None:
+        return None
+    return run.baseline.measurement.median_s
 
 
 @dataclass(frozen=True)
@@ -249,35 +255,38 @@ def dispatch_rule(
     ``regret``: the efficiencies to store with the rule; None: unknown.
     """
     space = ProblemSpaces.shipped(campaign.machine, campaign.threads)
-    columns = portfolio.columns
-    table = residuals(known_times(campaign.matrix))
-    problems = [
-        RuleProblem(
-            problem=problem,
-            count=campaign.matrix.counts[row],
-            serves=None if portfolio.serving[row] is None else columns.index(portfolio.serving[row]),
-            rounds_s=tuple(campaign.rounds_s[row][column] for column in columns),
-            residuals=tuple(
-                float(residual) if np.isfinite(residual) else None for residual in table[row, list(columns)]
-            ),
-            baseline_s=campaign.baselines_s[row],
-            best_s=min((min(rounds) for rounds in campaign.rounds_s[row] if rounds), default=None),
-            reliability=campaign.reliability[row],
-        )
-        for row, problem in enumerate(campaign.matrix.problems)
-    ]
+    chosen = [campaign.matrix.columns[column] for column in portfolio.columns]
     return DispatchRule(
         tuner=__version__,
         date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         machine=campaign.machine.name,
         threads=campaign.threads,
         compiler=campaign.compiler.fingerprint,
-        space_sha256=space.sha256(campaign.matrix.columns[column].strategy for column in columns),
+        space_sha256=space.sha256(candidate.strategy for candidate in chosen),
         regret=regret,
         reliability=reliability_of_all(campaign.reliability),
-        configurations=tuple(
-            Configuration(campaign.matrix.columns[column].strategy, campaign.matrix.columns[column].choices)
-            for column in columns
-        ),
-        problems=tuple(problems),
+        configurations=tuple(Configuration(candidate.strategy, candidate.choices) for candidate in chosen),
+        problems=tuple(_rule_problems(campaign, portfolio)),
     )
+
+
+def _rule_problems(campaign: MeasuredCampaign, portfolio: Portfolio) -> Iterator[RuleProblem]:
+    columns = portfolio.columns
+    table = residuals(known_times(campaign.matrix))
+    for row, problem in enumerate(campaign.matrix.problems):
+        serving = portfolio.serving[row]
+        rounds_s = campaign.rounds_s[row]
+        yield RuleProblem(
+            problem=problem,
+            count=campaign.matrix.counts[row],
+            serves=None if serving is None else columns.index(serving),
+            rounds_s=tuple(rounds_s[column] for column in columns),
+            residuals=tuple(_number_or_none(table[row, column]) for column in columns),
+            baseline_s=campaign.baselines_s[row],
+            best_s=min(itertools.chain.from_iterable(rounds_s), default=None),
+            reliability=campaign.reliability[row],
+        )
+
+
+def _number_or_none(number: float) -> float | None:
+    return float(number) if np.isfinite(number) else None

@@ -1,4 +1,8 @@
-"""The texts of a script's compilation: payload before and after the script, IR, code, assembly."""
+"""The texts of a script's compilation: payload before and after the script, IR, code, assembly.
+
+``script_stages`` compiles a script that was given, ``trial_stages`` the one of a stored trial. Both run in
+child processes; ``lowered_stages`` is what runs there.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -337,7 +337,9 @@ class ExpectedArray:
 def type_text(dtype: object, shape: Sequence[int | None]) -> str:
     """Returns the type of an array for messages: ``float32 of shape (4, ?)``, with ? for any size."""
     sizes = ", ".join("?" if size is None else str(size) for size in shape)
-    return f"{dtype} of shape ({sizes}{',' * (len(shape) == 1)})"
+    if len(shape) == 1:
+        sizes += ","
+    return f"{dtype} of shape ({sizes})"
 
 
 def require_writable(subject: str, *, is_read_only: bool) -> None:

@@ -1,4 +1,8 @@
-"""A Gaussian process over configurations: standardized outcomes, fitted length scales, predictions."""
+"""A Gaussian process over configurations: standardized outcomes, fitted length scales, predictions.
+
+``standardized`` turns outcomes into values, ``fit`` finds a weight for each column and the noise, and
+``GaussianProcess.posterior`` predicts the mean and deviation of each configuration of a scope.
+"""
 
 import math
 from dataclasses import dataclass

@@ -77,16 +77,15 @@ class OptunaRows(AbstractMethod):
         return [self._trial(row, value, slowest) for row, value in ended]
 
     def _trial(self, row: int, value: float | None, slowest: float) -> FrozenTrial:
-        codes = self.task.table.codes[row].tolist()
-        columns = self.task.table.columns
+        table = self.task.table
+        parameters = {}
+        for index, code in enumerate(table.codes[row].tolist()):
+            is_missing = code < 0  # the row's strategy lacks the knob: the middle of its values
+            parameters[str(index)] = table.columns[index].levels // 2 if is_missing else code
         return optuna.trial.create_trial(
             state=TrialState.COMPLETE,
             value=slowest if value is None else value,
-            # a knob that the row's strategy lacks: the middle
-            params={
-                str(index): code if code >= 0 else columns[index].levels // 2
-                for index, code in enumerate(codes)
-            },
+            params=parameters,
             distributions=self._distributions,
             system_attrs={CONSTRAINTS: [1.0 if value is None else -1.0], **dict.fromkeys(GENERATIONS, 0)},
         )

@@ -120,15 +120,16 @@ def credit(pool: Pool, arm: int) -> float:
     (failures included); a failed probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1
     without a probe.
     """
-    slower = sorted(-value for value in pool.outcomes.values() if value is not None)
+    slowest_first = sorted(-value for value in pool.outcomes.values() if value is not None)
     probes = [row for index, row in enumerate(pool.order) if probed(index) == arm and row in pool.outcomes]
-    beaten = [
-        0.0 if (value := pool.outcomes[row]) is None else bisect_right(slower, -value) / len(pool.outcomes)
-        for row in probes[-REMEMBERED:]
-    ]
-    if beaten:
-        return float(np.mean(beaten))
-    return UNKNOWN
+    if not probes:
+        return UNKNOWN
+    worths = []
+    for row in probes[-REMEMBERED:]:
+        value = pool.outcomes[row]
+        not_faster = 0 if value is None else bisect_right(slowest_first, -value)
+        worths.append(not_faster / len(pool.outcomes))
+    return float(np.mean(worths))
 
 
 class RandomRows(AbstractMethod):

@@ -1,4 +1,9 @@
-"""Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result."""
+"""Simulates one launch of a kernel of PTX text: preparation, execution block by block, and the result.
+
+``simulate`` prepares a kernel and runs a whole launch. ``PreparedKernel.pausing_run`` is that as a generator:
+arguments are placed in memory, groups of blocks are executed one after the other by an ``Engine`` each, and
+counts and hazards become a ``Simulation``.
+"""
 
 import math
 from collections.abc import Generator, Iterator

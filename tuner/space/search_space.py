@@ -1,4 +1,8 @@
-"""The search space of a strategy for one problem: knobs, constraints with truth tables, preferences."""
+"""The search space of a strategy for one problem: knobs, constraints with truth tables, preferences.
+
+``SearchSpace`` has ``Knob`` values and constraints. A ``Rule`` is a constraint with its ``ConstraintTable``,
+so that checking many configurations is a look-up.
+"""
 
 import math
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,8 @@
-"""What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement."""
+"""What a budget leaves for the search: when it is spent, and the seconds of the final re-measurement.
+
+First estimates from the budget alone: what is reserved for the final re-measurement before anything ran.
+``Pace`` then predicts the same steps from the times of a session.
+"""
 
 import statistics
 from collections.abc import Sequence

@@ -1,4 +1,9 @@
-"""Campaigns: many problems tuned under one budget; begins a new one, or resumes a stored one."""
+"""Campaigns: many problems tuned under one budget; begins a new one, or resumes a stored one.
+
+``begin_campaign`` chooses the common configurations and stores the campaign, ``resume_campaign`` checks a
+stored one; both then work in a ``CampaignSession``. The choice of configurations is below them, and
+``campaign_settings``, which makes settings of a request, is at the end.
+"""
 
 import contextlib
 import time
@@ -19,6 +24,7 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import SHIPPED, InitialConfiguration
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import make_sampler
+from tuner.space.feasible_set import FeasibleSet
 from tuner.targets.backends import Backends, require_runs_here
 from tuner.targets.target import Plan, Target
 from tuner.tuning import events
@@ -213,15 +219,6 @@ def _plans(members: tuple[CampaignMember, ...], target: Target, machine: Machine
     return tuple(plans)
 
 
-@contextlib.contextmanager
-def _errors_name(problem: Problem) -> Iterator[None]:
-    try:
-        yield
-    except UsageError as error:
-        line = error.message if problem.key in error.message else f"{problem.key}: {error.message}"
-        raise UsageError(line, error.hint) from None
-
-
 def _floors_s(
     members: tuple[CampaignMember, ...],
     target: Target,
@@ -254,26 +251,28 @@ def _campaign_plan(
     machine: Machine,
 ) -> CampaignPlan:
     feasible = tuple(plan.feasible for plan in plans)
-    problems = tuple(
-        PoolProblem(member.settings.problem, member.count, own.spaces)
-        for member, own in zip(members, feasible, strict=True)
-    )
-    pool = projected_pool(problems, columns, machine, members[0].settings.threads)
-    # a feasible set may be a sample of too many: a projection that is not in it is not tried
-    kept = tuple(
-        tuple(
-            candidate if candidate is not None and own.row_of(candidate) is not None else None
-            for candidate in row
-        )
-        for row, own in zip(pool.candidates, feasible, strict=True)
-    )
-    samplers = tuple(
-        LateSampler(partial(make_sampler, member.settings.sampler, own, member.settings.seed))
-        for member, own in zip(members, feasible, strict=True)
-    )
+    problems = []
+    samplers = []
+    for member, own in zip(members, feasible, strict=True):
+        settings = member.settings
+        problems.append(PoolProblem(settings.problem, member.count, own.spaces))
+        samplers.append(LateSampler(partial(make_sampler, settings.sampler, own, settings.seed)))
+    pool = projected_pool(tuple(problems), columns, machine, members[0].settings.threads)
+    kept = tuple(map(_only_feasible, pool.candidates, feasible))
     index_of = {column: index for index, column in enumerate(columns)}
     firsts = tuple(map(index_of.get, map(_untuned, members, plans)))
-    return CampaignPlan(replace(pool, candidates=kept, firsts=firsts), feasible, samplers)
+    return CampaignPlan(replace(pool, candidates=kept, firsts=firsts), feasible, tuple(samplers))
+
+
+def _only_feasible(
+    candidates: tuple[Candidate | None, ...], feasible: FeasibleSet
+) -> tuple[Candidate | None, ...]:
+    """Returns the projections with None for each that is not in a feasible set, which may be a sample."""
+    kept: list[Candidate | None] = []
+    for candidate in candidates:
+        is_feasible = candidate is not None and feasible.row_of(candidate) is not None
+        kept.append(candidate if is_feasible else None)
+    return tuple(kept)
 
 
 def _with_first(member: CampaignMember, machine: Machine, store: "Store") -> CampaignMember:
@@ -358,3 +357,12 @@ def campaign_settings(
             member = run_settings(request_of(named.problem), backends)
         members.append(CampaignMember(member, named.name, named.count))
     return CampaignSettings(source, trials, request.budget_s, request.seed, ()), tuple(members)
+
+
+@contextlib.contextmanager
+def _errors_name(problem: Problem) -> Iterator[None]:
+    try:
+        yield
+    except UsageError as error:
+        line = error.message if problem.key in error.message else f"{problem.key}: {error.message}"
+        raise UsageError(line, error.hint) from None

@@ -1,4 +1,8 @@
-"""One session of a campaign: one search over all problems, then the final re-measurement of each."""
+"""One session of a campaign: one search over all problems, then the final re-measurement of each.
+
+``CampaignSession.run`` searches, with a ``Scheduler`` that chooses the problem and the configuration of each
+trial, then times the best trials of each problem again. ``LateSampler`` is the sampler of one problem.
+"""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,9 @@
-"""Initial configurations of a run: from earlier runs, files, shipped results, and the cost model."""
+"""Initial configurations of a run: from earlier runs, files, shipped results, and the cost model.
+
+``EarlierRuns`` queries the database. ``planned`` combines all sources into the settings of a new run: first
+the user's own configurations, then those of the nearest earlier tasks, alternately with those of the shipped
+results, the search-space file and the cost model.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace

@@ -1,4 +1,8 @@
-"""Outcomes that trials with an equal script or equal code reuse: of the database, and of the run itself."""
+"""Outcomes that trials with an equal script or equal code reuse: of the database, and of the run itself.
+
+``OutcomesByCode`` finds outcomes by hash. ``KnownOutcomes`` asks the run's own outcomes, the early-stopped
+ones and the database; ``is_reusable`` says which outcomes may be reused at all.
+"""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING

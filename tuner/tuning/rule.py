@@ -136,19 +136,21 @@ class DispatchRule:
 
         Its model costs are time / exp(residual), by stored residuals.
         """
-        times = tuple(
-            tuple(min(rounds, default=None) for rounds in tuned.rounds_s) for tuned in self.problems
-        )
+        times_s = []
+        applies = []
+        costs = []
+        for tuned in self.problems:
+            row_s = tuple(min(rounds_s, default=None) for rounds_s in tuned.rounds_s)
+            times_s.append(row_s)
+            applies.append(tuple(time_s is not None for time_s in row_s))
+            costs.append(tuple(map(_cost, row_s, tuned.residuals)))
         return TimeMatrix(
             problems=tuple(tuned.problem for tuned in self.problems),
             counts=tuple(tuned.count for tuned in self.problems),
             columns=self.columns,
-            times_s=times,
-            applies=tuple(tuple(time is not None for time in row) for row in times),
-            costs=tuple(
-                tuple(map(_cost, row, tuned.residuals))
-                for row, tuned in zip(times, self.problems, strict=True)
-            ),
+            times_s=tuple(times_s),
+            applies=tuple(applies),
+            costs=tuple(costs),
         )
 
 

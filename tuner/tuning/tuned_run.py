@@ -130,10 +130,12 @@ class TunedCampaign:
     @property
     def total_s(self) -> float | None:
         """Returns the sum of (best time x count) over the problems; None if a problem has no time."""
-        times = [None if best is None else best.best_s for best in self.best]
-        if any(time is None for time in times):
-            return None
-        return sum(count * time for count, time in zip(self.counts, times, strict=True) if time is not None)
+        total_s = 0.0
+        for count, best in zip(self.counts, self.best, strict=True):
+            if best is None or best.best_s is None:
+                return None
+            total_s += count * best.best_s
+        return total_s
 
     @property
     def reliability(self) -> Reliability:

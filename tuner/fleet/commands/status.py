@@ -95,22 +95,27 @@ def status_text(status: FleetStatus, columns: int | None = None, database_text: 
     ``columns`` None: any width. ``database_text``: the ``--db`` option with a leading space, for the hint; or
     "".
     """
-    compiler_builds = sorted(
-        {seen.node.compiler_build for seen in status.nodes}
-        | {queue.compiler_build for queue in status.queues}
-    )
-    letters = {compiler_build: _letters(index) for index, compiler_build in enumerate(compiler_builds)}
-    nodes = [(*_node(node, status), letters[node.node.compiler_build]) for node in status.nodes]
-    devices = [_device(device, status) for device in status.devices]
-    waiting = [_queue(queue, status, letters) for queue in status.queues]
+    letters = _letter_of_builds(status)
     no_node = f"no node; start one with: tuner fleet worker --compile 4 --measure{database_text}"
-    parts = (
-        table_lines(NODES, nodes, columns, SPARED) if nodes else [no_node],
-        table_lines(DEVICES, devices, columns) if devices else ["no device"],
-        table_lines(QUEUES, waiting, columns) if waiting else ["no job"],
-        wrapped(f"compiler {letter}: {compiler_build}" for compiler_build, letter in letters.items()),
-    )
-    return "\n\n".join("\n".join(lines) for lines in parts if lines)
+    nodes = [no_node]
+    if status.nodes:
+        rows = [(*_node(node, status), letters[node.node.compiler_build]) for node in status.nodes]
+        nodes = table_lines(NODES, rows, columns, SPARED)
+    devices = ["no device"]
+    if status.devices:
+        devices = table_lines(DEVICES, [_device(device, status) for device in status.devices], columns)
+    jobs = ["no job"]
+    if status.queues:
+        jobs = table_lines(QUEUES, [_queue(queue, status, letters) for queue in status.queues], columns)
+    compilers = wrapped(f"compiler {letter}: {build}" for build, letter in letters.items())
+    return "\n\n".join("\n".join(lines) for lines in (nodes, devices, jobs, compilers) if lines)
+
+
+def _letter_of_builds(status: FleetStatus) -> dict[str, str]:
+    """Returns compiler build -> the letter that stands for the build in the tables."""
+    builds = {seen.node.compiler_build for seen in status.nodes}
+    builds |= {queue.compiler_build for queue in status.queues}
+    return {build: _letters(index) for index, build in enumerate(sorted(builds))}
 
 
 def _letters(index: int) -> str:

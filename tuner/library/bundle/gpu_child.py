@@ -1,4 +1,8 @@
-"""The child process that owns a session's GPU, and its handle: a crash fails one candidate only."""
+"""The child process that owns a session's GPU, and its handle: a crash fails one candidate only.
+
+``MeasuringService`` runs in the child process; ``GpuChild`` is the parent's handle, which starts another
+child after a crash or a hang, and asks again where an earlier program may be to blame.
+"""
 
 from dataclasses import dataclass, replace
 from typing import final

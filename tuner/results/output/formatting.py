@@ -1,4 +1,8 @@
-"""Formats values as short text for people, and tables of text fitted to the width of a terminal."""
+"""Formats values as short text for people, and tables of text fitted to the width of a terminal.
+
+First tables: ``table_lines`` fits one to a width by wrapping text, then by leaving out columns. Then texts of
+times, problems and knobs, and ``wrapped`` for the lines of a summary.
+"""
 
 import itertools
 import re
@@ -57,7 +61,7 @@ def table_lines(
             break
         kept.remove(header.index(name))
         left_out.append(name)
-        cells = [tuple(row[column] for column in kept) for row in (header, *rows)]
+        cells = [_of_columns(row, kept) for row in (header, *rows)]
     widths = _widths(cells, columns)
     is_right = [_is_number_column(cells, column) for column in range(len(kept))]
     lines = []
@@ -76,17 +80,20 @@ def varying_columns(
 
     ``lines`` has one line that states their values, to print below the table; it is [] if there are none.
     """
-    is_shared = [
-        name in names and len(rows) > 1 and len(set(column)) == 1
-        for name, column in zip(header, zip(*rows, strict=True), strict=True)
-    ]
-    kept = [index for index, shared in enumerate(is_shared) if not shared]
-    options = [f"{header[index]} {rows[0][index]}" for index, shared in enumerate(is_shared) if shared]
-    return (
-        tuple(header[number] for number in kept),
-        [tuple(row[number] for number in kept) for row in rows],
-        [f"in every row: {', '.join(options)}"] if options else [],
-    )
+    kept = []
+    shared = []
+    for index, name in enumerate(header):
+        column = {row[index] for row in rows}
+        if name in names and len(rows) > 1 and len(column) == 1:
+            shared.append(f"{name} {rows[0][index]}")
+        else:
+            kept.append(index)
+    lines = [f"in every row: {', '.join(shared)}"] if shared else []
+    return _of_columns(header, kept), [_of_columns(row, kept) for row in rows], lines
+
+
+def _of_columns(row: Row, columns: Iterable[int]) -> Row:
+    return tuple(row[column] for column in columns)
 
 
 def _widths(cells: Sequence[Row], columns: int | None) -> list[int]:
@@ -120,17 +127,16 @@ def _total(widths: Sequence[int]) -> int:
 
 
 def _lines(row: Row, widths: Sequence[int], is_right: Sequence[bool]) -> list[str]:
-    wrapped = [
-        [cell] if len(cell) <= width else textwrap.wrap(cell, width, break_on_hyphens=False)
-        for cell, width in zip(row, widths, strict=True)
-    ]
+    """Returns a row as lines: each cell is wrapped at the width of its column and padded to it."""
+    columns = []
+    for cell, width in zip(row, widths, strict=True):
+        whole = len(cell) <= width
+        columns.append([cell] if whole else textwrap.wrap(cell, width, break_on_hyphens=False))
     lines = []
-    for number in range(max(map(len, wrapped))):
-        texts = (cell[number] if number < len(cell) else "" for cell in wrapped)
-        padded = (
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(texts, widths, is_right, strict=True)
-        )
+    for texts in itertools.zip_longest(*columns, fillvalue=""):
+        padded = []
+        for text, width, right in zip(texts, widths, is_right, strict=True):
+            padded.append(text.rjust(width) if right else text.ljust(width))
         lines.append(GAP.join(padded).rstrip())
     return lines
 

@@ -1,4 +1,8 @@
-"""JSON documents that other programs read. From the first release on, keys are added and none is renamed."""
+"""JSON documents that other programs read. From the first release on, keys are added and none is renamed.
+
+First runs and their results, then trials with their measurements, then lists of runs and the database; at the
+end CSV.
+"""
 
 import csv
 import io

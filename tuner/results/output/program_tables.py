@@ -1,4 +1,7 @@
-"""Results of tuned programs: fusions and baselines, as tables and JSON documents."""
+"""Results of tuned programs: fusions and baselines, as tables and JSON documents.
+
+First the baselines, then the fusions, each as a table and as a document; at the end the whole program.
+"""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -1,6 +1,10 @@
-"""Tables of runs, trials and compiler passes for people, and the facts about one run as lines."""
+"""Tables of runs, trials and compiler passes for people, and the facts about one run as lines.
 
-from collections.abc import Collection, Mapping
+``runs_table`` and ``history_table`` list runs and trials; values that all rows share are stated once below
+the table. ``run_lines`` has the facts about one run.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
 from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -87,6 +91,24 @@ def history_table(
 
     ``best``: ids of trials to mark as best; ``why``: the line to print below in place of the mark's legend.
     """
+    same = _knobs_of_all_trials(trials)
+    header, *rows = _with_machines(trials, [HISTORY_HEADER, *(_history_row(trial, best) for trial in trials)])
+    table, shared = _fitted(header, rows, [_details(trial, same) for trial in trials], columns)
+    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
+    marks = []
+    if not why and any(trial.id in best for trial in trials):
+        marks.append(BEST_MARK)
+    if any(trial.early_stopped is not None for trial in trials):
+        marks.append(STOPPED_MARK)
+    if marks:
+        below.append("; ".join(marks))
+    if why:
+        below.append(why)
+    return [*table, *wrapped([*shared, *below], columns)]
+
+
+def _knobs_of_all_trials(trials: Iterable[StoredTrial]) -> dict[str, Choices]:
+    """Returns strategy -> the knobs with one value in all of its trials, for strategies with several."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)
@@ -94,22 +116,17 @@ def history_table(
     for strategy, every in choices.items():
         if len(every) > 1:
             same[strategy] = tuple(knob for knob in every[0] if all(knob in knobs for knobs in every))
-    header: Row = HISTORY_HEADER
-    rows = [_history_row(trial, best) for trial in trials]
+    return same
+
+
+def _with_machines(trials: Iterable[StoredTrial], rows: list[Row]) -> list[Row]:
+    """Returns the rows, the header first, with a column of machines if the trials are of several."""
     machines = [trial.machine.name for trial in trials]
-    if len(set(machines)) > 1:
-        position = header.index("target") + 1
-        cells = zip(("machine", *machines), (header, *rows), strict=True)
-        header, *rows = [(*row[:position], name, *row[position:]) for name, row in cells]
-    table, shared = _fitted(header, rows, [_details(trial, same) for trial in trials], columns)
-    below = [f"{strategy} everywhere: {knobs_text(knobs)}" for strategy, knobs in same.items() if knobs]
-    marks = [BEST_MARK] if not why and any(trial.id in best for trial in trials) else []
-    marks += [STOPPED_MARK] * any(trial.early_stopped is not None for trial in trials)
-    if marks:
-        below.append("; ".join(marks))
-    if why:
-        below.append(why)
-    return [*table, *wrapped([*shared, *below], columns)]
+    if len(set(machines)) <= 1:
+        return rows
+    position = rows[0].index("target") + 1
+    cells = zip(("machine", *machines), rows, strict=True)
+    return [(*row[:position], name, *row[position:]) for name, row in cells]
 
 
 def _fitted(

@@ -1,4 +1,9 @@
-"""Audit of the best trials: recompiled by today's compiler, verified, timed if their code has changed."""
+"""Audit of the best trials: recompiled by today's compiler, verified, timed if their code has changed.
+
+First what audit and gate share: an ``EvaluationCase``, and a runner that evaluates one candidate. Then
+``audit``: it recompiles each best trial, keeps its time if the code is the same, else times it and stores a
+run.
+"""
 
 import contextlib
 import enum

@@ -171,19 +171,20 @@ def time_map_of(matrix: TimeMatrix, reliability: Sequence[Reliability]) -> TimeM
     timed = matrix.is_timed()
     efficiency = matrix.efficiency()
     uses = timed.sum(axis=0)
-    columns = tuple(sorted((c for c in range(len(uses)) if uses[c]), key=lambda c: (-uses[c], c)))
+    used = [column for column in range(len(uses)) if uses[column]]
+    columns = tuple(sorted(used, key=lambda column: (-uses[column], column)))
     shapes = [problem.shape for problem in matrix.problems]
-    labels = tuple(
-        problem.shape if shapes.count(problem.shape) == 1 else problem.key.partition(" ")[2]
-        for problem in matrix.problems
-    )
+    labels = []
+    for problem in matrix.problems:
+        is_only = shapes.count(problem.shape) == 1
+        labels.append(problem.shape if is_only else problem.key.partition(" ")[2])
     cells = []
     for row, label in enumerate(labels):
         for index, column in enumerate(columns):
             share = float(efficiency[row, column]) if timed[row, column] else None
             applies = matrix.applies[row][column]
             cells.append(TimedCell(CELL * index, CELL * row, label, column, share, applies, reliability[row]))
-    return TimeMap(labels, columns, tuple(cells))
+    return TimeMap(tuple(labels), columns, tuple(cells))
 
 
 @dataclass(frozen=True)

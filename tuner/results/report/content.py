@@ -1,4 +1,8 @@
-"""The content of a report as values, and the parts that its plots share: bars, coordinates, axes."""
+"""The content of a report as values, and the parts that its plots share: bars, coordinates, axes.
+
+``Report`` is what ``page`` collects and the templates print. Below it are the choice of trials to show, and
+numbers and paths of SVG.
+"""
 
 import datetime
 import math

@@ -1,4 +1,8 @@
-"""Collects the content of a report from a database, and writes it as one self-contained HTML page."""
+"""Collects the content of a report from a database, and writes it as one self-contained HTML page.
+
+``gathered`` reads a ``Report`` from the database; ``page_html`` renders the templates with it; ``report`` is
+the function of the Python API.
+"""
 
 import base64
 import contextlib

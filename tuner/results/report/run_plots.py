@@ -1,4 +1,8 @@
-"""Plots of a run in a report: convergence of the search, importance of knobs; tables of its ablation."""
+"""Plots of a run in a report: convergence of the search, importance of knobs; tables of its ablation.
+
+``Convergence`` has the data and the SVG paths of the plot of speeds by trial; below it are the phases of a
+search, and the bars and rows of an ablation.
+"""
 
 from dataclasses import dataclass
 from itertools import groupby

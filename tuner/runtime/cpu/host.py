@@ -332,9 +332,13 @@ def processor_s(processors: Collection[int]) -> tuple[float, float]:
     lines = [line.split() for line in text_of(PROC / "stat").splitlines()]
     of_each = [line for line in lines if line and line[0] in names]
     of_all = lines[:1]  # the first line sums up all processors
-    counters = [list(map(int, line[1:9])) for line in of_each or of_all]
-    busy = sum(numbers[field] for numbers in counters for field in BUSY)
-    return busy * TICK_S, sum(numbers[STOLEN] for numbers in counters) * TICK_S
+    busy_ticks = 0
+    stolen_ticks = 0
+    for line in of_each or of_all:
+        counters = list(map(int, line[1:9]))
+        busy_ticks += sum(counters[field] for field in BUSY)
+        stolen_ticks += counters[STOLEN]
+    return busy_ticks * TICK_S, stolen_ticks * TICK_S
 
 
 def _quotas() -> Iterator[float]:

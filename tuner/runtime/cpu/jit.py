@@ -1,4 +1,8 @@
-"""Just-in-time compilation of LLVM dialect to functions of this process, for the host's processor."""
+"""Just-in-time compilation of LLVM dialect to functions of this process, for the host's processor.
+
+``module_for_host`` adapts a module to this processor, ``JittedModule`` compiles it. ``CompiledFunction``
+calls a function with ``PackedArguments``.
+"""
 
 import ctypes
 from functools import cache

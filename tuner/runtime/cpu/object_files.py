@@ -1,4 +1,8 @@
-"""Object files of x86-64 and AArch64: read as values, and loaded into this process without a linker."""
+"""Object files of x86-64 and AArch64: read as values, and loaded into this process without a linker.
+
+``read_object`` parses a file into an ``ElfObject``: sections, symbols, relocations. ``LoadedObject`` copies
+the sections into memory, writes the relocated addresses, and makes the code executable.
+"""
 
 import ctypes
 import mmap

@@ -1,4 +1,8 @@
-"""Conditions under which kernels are timed on the host: load, and times of reference kernels."""
+"""Conditions under which kernels are timed on the host: load, and times of reference kernels.
+
+``HostWatch`` reads counters (``HostActivity``) and times reference kernels; callers do so before and after a
+timing, and its method ``conditions`` makes ``HostConditions`` of both.
+"""
 
 import functools
 import os
@@ -6,7 +10,6 @@ import statistics
 import time
 from collections.abc import Collection
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import final
 
@@ -118,14 +121,14 @@ class PanelProduct:
         self._code = JittedModule(product_text(lanes), ("panel_product",))
         address = self._code.addresses["panel_product"]
         sizes = (PANELS_OF_A * INNER * ROWS, PANELS_OF_B * INNER * VECTORS * lanes, ROWS * VECTORS * lanes)
-        self.arrays = [
-            tuple(placed_empty((size,), np.dtype(np.float32)) for size in sizes) for _ in range(team.size)
-        ]
-        for array in chain.from_iterable(self.arrays):
-            array.fill(VALUE)
-        self._arguments = [
-            PackedArguments(*(array.ctypes.data for array in arrays), ITERATIONS) for arrays in self.arrays
-        ]
+        self.arrays = []  # of each thread: A, B and C
+        self._arguments = []
+        for _ in range(team.size):
+            arrays = tuple(placed_empty((size,), np.dtype(np.float32)) for size in sizes)
+            for array in arrays:
+                array.fill(VALUE)
+            self.arrays.append(arrays)
+            self._arguments.append(PackedArguments(*(array.ctypes.data for array in arrays), ITERATIONS))
         self._calls = tuple((address, argument.address) for argument in self._arguments)
 
     def repeat(self, times: int) -> None:

@@ -1,4 +1,8 @@
-"""Calls cuBLASLt through ctypes, for matmuls of 8-bit floats, which cuBLAS does not multiply."""
+"""Calls cuBLASLt through ctypes, for matmuls of 8-bit floats, which cuBLAS does not multiply.
+
+``CublasLt`` has the handle; ``matmuls`` asks the library for algorithms of one problem, each of which becomes
+an ``LtMatmul`` that can be called.
+"""
 
 import ctypes
 from collections.abc import Callable, Iterator

@@ -1,4 +1,8 @@
-"""An NVIDIA GPU, used through the CUDA driver API, with its loaded modules and kernels."""
+"""An NVIDIA GPU, used through the CUDA driver API, with its loaded modules and kernels.
+
+``Modules`` counts how often an image is loaded and keeps its kernels. ``CudaDevice`` has the methods of
+``AbstractDevice``, each a call of the driver.
+"""
 
 import ctypes
 import threading

@@ -1,4 +1,8 @@
-"""The parent's handle of one child process: pipes, output, signals to its process group."""
+"""The parent's handle of one child process: pipes, output, signals to its process group.
+
+``ChildProcess`` sends and receives messages without waiting, reads the child's memory and step, stops it, and
+kills it with all its descendants. ``sleep_until_news`` waits for several children.
+"""
 
 import contextlib
 import fcntl

@@ -1,4 +1,8 @@
-"""Processes of this machine: time limits, environment variables, locked files, descendants of a child."""
+"""Processes of this machine: time limits, environment variables, locked files, descendants of a child.
+
+First time: a clock without pauses, and the factor of all limits. Then /proc: descendants, states and
+variables of processes. Then commands, and files whose locks a forked process must not keep.
+"""
 
 import contextlib
 import fcntl

@@ -1,4 +1,8 @@
-"""Runners of candidates: in this process, or in child processes, several that compile, one that times."""
+"""Runners of candidates: in this process, or in child processes, several that compile, one that times.
+
+A ``Ticket`` is one candidate on its way: script, artifact, record. ``LocalRunner`` works in this process;
+``WorkerRunner`` takes ``RunnerProcesses``, a pool that compiles and a worker that measures.
+"""
 
 import time
 import traceback

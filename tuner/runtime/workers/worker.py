@@ -1,4 +1,8 @@
-"""A child process under limits, for one call or many: a crash, a timeout or too much memory is a Failure."""
+"""A child process under limits, for one call or many: a crash, a timeout or too much memory is a Failure.
+
+``call_in_child`` makes one call. A ``Worker`` serves many: ``submit`` begins a call, ``poll`` looks for its
+reply and enforces the limits, ``ask`` and ``call`` wait. A child that had to be killed is replaced.
+"""
 
 import logging
 import time

@@ -1,4 +1,9 @@
-"""Cost models of strategies, applied to configurations of a search space, and the first ones to try."""
+"""Cost models of strategies, applied to configurations of a search space, and the first ones to try.
+
+``KnobColumns`` gives the knobs of many configurations as arrays, ``AbstractModel`` the costs. ``model_of``
+finds the model by a strategy's knobs; ``initial_configurations`` picks the least costs with different tile
+shapes.
+"""
 
 import abc
 from collections.abc import Mapping

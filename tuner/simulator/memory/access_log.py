@@ -1,4 +1,8 @@
-"""Watches memory accesses of a launch: reports of defects, a sample of accesses, and bank conflicts."""
+"""Watches memory accesses of a launch: reports of defects, a sample of accesses, and bank conflicts.
+
+``Watch`` is what all state spaces share: it knows the instruction that executes, checks addresses, and hands
+accesses to an ``AccessSample``, a ``ConflictCounter`` and a log of hazards.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

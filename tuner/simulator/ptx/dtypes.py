@@ -1,4 +1,8 @@
-"""PTX types as numpy types, rounding to narrower floats, and fused multiply-add with one rounding."""
+"""PTX types as numpy types, rounding to narrower floats, and fused multiply-add with one rounding.
+
+``read_bits`` and ``write_bits`` convert registers. ``round_to`` rounds once in any mode; ``two_sum``,
+``two_product`` and ``to_odd`` are the exact steps by which ``fma`` rounds once.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""PTX text -> ``PtxModule`` by recursive descent; covers the PTX of LLVM, of nvcc and hand-written PTX."""
+"""PTX text -> ``PtxModule`` by recursive descent; covers the PTX of LLVM, of nvcc and hand-written PTX.
+
+``parse`` reads the statements of a module. Declarations (registers, variables, parameters) have a function
+each; ``Body`` reads a kernel's instructions and labels.
+"""
 
 import itertools
 from collections.abc import Iterator

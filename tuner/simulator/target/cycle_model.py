@@ -118,7 +118,11 @@ def main_loop(kernel: Kernel) -> tuple[int, int] | None:
     """
     products = list(map(multiply_adds, kernel.code))
     loops = [loop for loop in kernel.loops() if any(products[slice(*loop)])]
-    innermost = [loop for loop in loops if not any(other != loop and _holds(loop, other) for other in loops)]
+
+    def is_innermost(loop: tuple[int, int]) -> bool:
+        return not any(other != loop and _holds(loop, other) for other in loops)
+
+    innermost = filter(is_innermost, loops)
     return max(innermost, key=lambda loop: sum(products[slice(*loop)]), default=None)
 
 

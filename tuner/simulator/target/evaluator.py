@@ -1,4 +1,8 @@
-"""The simulated GPU as a target's evaluator: runs kernels by the PTX simulator, compares their results."""
+"""The simulated GPU as a target's evaluator: runs kernels by the PTX simulator, compares their results.
+
+``simulate_program`` runs all launches of a program. ``SimulatorEvaluator.verify`` draws inputs, simulates all
+blocks of a small problem or a sample of a large one, and compares what these blocks wrote.
+"""
 
 import operator
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,8 @@
-"""A strategy of the search-space file, with its knobs and derived names, before the problem is known."""
+"""A strategy of the search-space file, with its knobs and derived names, before the problem is known.
+
+A ``StrategyEntry`` has ``KnobEntry`` values, whose choices may depend on the problem (``Divisors``), and
+``DerivedName`` values. Its method ``space`` makes the ``SearchSpace`` of one problem.
+"""
 
 import ast
 import dataclasses

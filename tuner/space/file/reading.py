@@ -408,12 +408,12 @@ def spaces_for(
     if names is not None:
         wanted = list(map(space_file.strategy, names))
         chosen = tuple(entry for entry in space_file.strategies if entry in wanted)
-    reasons = [(entry, entry.why_not(problem, isa)) for entry in chosen]
-    able = [entry for entry, reason in reasons if reason is None]
+    able = [entry for entry in chosen if entry.why_not(problem, isa) is None]
     if not able:
-        closest = list(filter(lambda pair: problem.scheduled_as.operation in pair[0].operations, reasons))
-        why = "; ".join(f"{entry.name}: {reason}" for entry, reason in closest or reasons)
-        raise UsageError(f"{space_file.name}: no strategy can do {problem.key} with {isa}: {why}")
+        of_operation = [entry for entry in chosen if problem.scheduled_as.operation in entry.operations]
+        reasons = (f"{entry.name}: {entry.why_not(problem, isa)}" for entry in of_operation or chosen)
+        line = f"{space_file.name}: no strategy can do {problem.key} with {isa}"
+        raise UsageError(f"{line}: {'; '.join(reasons)}")
     declared = script_knobs or {}
     return tuple(entry.space(variables, declared.get(entry.name, ())) for entry in able)
 

@@ -1,4 +1,8 @@
-"""A recorded search space: the file, its configurations and their outcomes."""
+"""A recorded search space: the file, its configurations and their outcomes.
+
+``open_recorded`` reads any JSON file. ``feasible_set_of`` makes a feasible set of the listed configurations
+(``Points``). ``RecordedSpace`` joins that set, the outcomes and the machine.
+"""
 
 import gzip
 import hashlib

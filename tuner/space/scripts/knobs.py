@@ -46,12 +46,10 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
     attribute.
     """
     if isinstance(options, ir.ArrayAttr):
-        listed = [
-            int(option.value) if isinstance(option, ir.IntegerAttr) else _text(option) for option in options
-        ]
+        listed = list(map(_value, options))
         if len(set(map(type, listed))) > 1:
             listed = list(map(str, listed))  # a knob's values have one type
-        read = tuple(Option(value, option) for value, option in zip(listed, options, strict=True))
+        read = tuple(map(Option, listed, options))
     elif isinstance(options, ir.DictAttr):
         read = _described({option.name: option.attr for option in options}, where)
     else:
@@ -65,6 +63,10 @@ def read_options(options: ir.Attribute, where: str) -> tuple[Option, ...]:
         twice = next(value for value in values if values.count(value) > 1)
         raise UsageError(f"{where}: options: {twice!r} is listed twice")
     return read
+
+
+def _value(option: ir.Attribute) -> Value:
+    return int(option.value) if isinstance(option, ir.IntegerAttr) else _text(option)
 
 
 def _text(attribute: ir.Attribute) -> str:
