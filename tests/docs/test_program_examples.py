@@ -36,7 +36,7 @@ LOWERED = tuple(  # programs; operations are in tests/cli/commands/test_run.py
 )
 
 
-def called(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:
+def called(_name: str, work: Callable[[], Any], _timeout_s: float, **_options: Any) -> Any:
     """Calls a function here: what it imports is shared by all tests."""
     return work()
 

@@ -1,5 +1,6 @@
 """Models on the command line: a function of a file of Python, a file of torch.export."""
 
+import contextlib
 import re
 import sys
 from collections.abc import Iterator
@@ -155,10 +156,10 @@ def test_without_time_left_no_baseline_is_begun_and_each_says_so(model: Path) ->
 def test_an_exported_program_is_read(tmp_path: Path) -> None:
     program = torch.export.export(torch.nn.Linear(16, 8).eval(), (torch.ones(4, 16),))
     torch.export.save(program, tmp_path / "linear.pt2")
-    file = ConstantsFile()
-    payload = split_payload(model_text(str(tmp_path / "linear.pt2"), file.path))
+    with contextlib.closing(ConstantsFile()) as file:
+        payload = split_payload(model_text(str(tmp_path / "linear.pt2"), file.path))
+        weights = [bytes(data) for data in payload.resources.values()]
     assert "linalg.matmul" in payload.text
-    weights = [bytes(data) for data in payload.resources.values()]
     assert program.state_dict["weight"].detach().numpy().tobytes() in weights
 
 

@@ -60,9 +60,9 @@ def test_graphs_of_the_back_end_share_weights_with_each_other(
     programs: list[Any] = []
     compiled_graph: Any = TensorProgram.__init__
 
-    def kept(program: Any, function: Any, *more: Any) -> None:
+    def kept(program: Any, function: Any, *more: Any, **options: Any) -> None:
         programs.append(function)
-        compiled_graph(program, function, *more)
+        compiled_graph(program, function, *more, **options)
 
     monkeypatch.setattr(TensorProgram, "__init__", kept)
     compiled: Any = torch.compile(module, backend="tuner", dynamic=False)

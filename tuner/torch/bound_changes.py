@@ -118,15 +118,23 @@ def read_buffers_as_such(program: torch.export.ExportedProgram, buffers: Mapping
     placeholders = _placeholders(program)
     known: dict[object, Node] = {}
     for placeholder, name in signature.inputs_to_buffers.items():
-        if name in buffers and buffers[name].data_ptr():
+        if name in buffers and _has_memory(buffers[name]):
             known[memory_of(buffers[name])] = placeholders[placeholder]
     for spec in tuple(signature.input_specs):
         if spec.kind is not InputKind.CONSTANT_TENSOR:
             continue
-        buffer = known.get(memory_of(program.constants[spec.target]))
+        tensor = program.constants[spec.target]
+        if not _has_memory(tensor):
+            continue
+        buffer = known.get(memory_of(tensor))
         if buffer is not None:
             constant = placeholders[spec.arg.name]
             constant.replace_all_uses_with(buffer)
             program.graph.erase_node(constant)
             signature.input_specs.remove(spec)
             del program.constants[spec.target]
+
+
+def _has_memory(tensor: torch.Tensor) -> bool:
+    """Returns whether a tensor has an address: a sparse one has none, nor one of oneDNN."""
+    return tensor.layout is torch.strided and tensor.data_ptr() != 0

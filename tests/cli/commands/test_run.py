@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Tuner:
 def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiles and runs programs here: a child that loads the compilers takes a second to start."""
 
-    def call(_name: str, work: Callable[[], object], _timeout_s: float) -> object:
+    def call(_name: str, work: Callable[[], object], _timeout_s: float, **_options: object) -> object:
         return work()
 
     def call_after_compiling(

@@ -29,7 +29,7 @@ TEXTS = {example.name: example.text for example in EXAMPLES}
 
 @pytest.fixture
 def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
-    def call(_name: str, work: Callable[[], Any], _timeout_s: float) -> Any:
+    def call(_name: str, work: Callable[[], Any], _timeout_s: float, **_options: Any) -> Any:
         return work()
 
     monkeypatch.setattr(service, "call_in_child", call)
