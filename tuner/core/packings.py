@@ -13,9 +13,12 @@ THREADS_COMMENT = "// threads: "
 UNSIGNED_SUFFIX = "u"  # of the sizes of a packing of unsigned bytes: 64x4x64u
 RUN_MARK = "/"  # before the rows of a run: 32x2x2/3
 NIBBLE_MARK = "="  # before the order of nibbles: 64x8=fours
-# Which of eight rows of K the nibbles of 32 bits are, from the lowest bits on. Fours: the low nibbles of four
-# bytes are four adjacent rows, the high ones the next four. Pairs: shifted by 4 i, the low nibbles of both
-# halves are rows 2 i and 2 i + 1. Rows: row by row.
+# Eight rows of K are the eight nibbles of 32 bits: the order lists the row of each, from the lowest bits on.
+#   fours: the low nibbles of four bytes are four adjacent rows, the high ones the next four. One mask of
+#          32 bits gives four bytes for a dot product of bytes.
+#   pairs: shifted by 4 i, the low nibbles of both halves are rows 2 i and 2 i + 1. One mask gives two
+#          adjacent rows as 16-bit numbers.
+#   rows:  row by row.
 NIBBLES = MappingProxyType(
     {"fours": (0, 4, 1, 5, 2, 6, 3, 7), "pairs": (0, 2, 4, 6, 1, 3, 5, 7), "rows": tuple(range(8))}
 )
@@ -127,7 +130,10 @@ def _packing(text: str) -> WeightPacking | None:
     sizes, *order = text.split(":")
     sizes, _, nibbles = sizes.partition(NIBBLE_MARK)
     sizes, _, run = sizes.partition(RUN_MARK)
-    columns, interleave, depth, *_ = (*map(int, sizes.removesuffix(UNSIGNED_SUFFIX).split("x")), 1)
+    columns, interleave, *depths = map(int, sizes.removesuffix(UNSIGNED_SUFFIX).split("x"))
+    depth = 1
+    if depths:
+        depth = depths[0]
     return WeightPacking(
         columns,
         interleave,

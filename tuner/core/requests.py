@@ -32,7 +32,9 @@ class CampaignSettings:
     trials: int | None  # budget of all runs together; None: no limit
     budget_s: float | None  # budget in seconds of all runs together; None: no limit
     seed: int
-    columns: tuple[Candidate, ...]  # unprojected configurations, tried on every problem that they suit
+    # configurations, not yet projected onto a problem, that are tried on every problem which they suit: the
+    # columns of the table of times with a row for each problem
+    columns: tuple[Candidate, ...]
     # for each fusion the seconds that the machine's roofline allows at best; (): unknown, or other problems
     floors_s: tuple[float, ...] = ()
     program: ProgramSource | None = None  # whose fusions the problems are; None: no program in a file
@@ -73,7 +75,7 @@ class CampaignProposal:
 
     number: int  # within the campaign, in the order of proposals
     run: int  # id of the run
-    column: Candidate  # the configuration before its projection onto the problem
+    column: Candidate  # of ``CampaignSettings.columns``: the configuration before its projection
     proposal: Proposal  # with the projected candidate, and its outcome if there is one
 
 
@@ -166,7 +168,9 @@ class FleetRequest:
     url: str
     devices: int = 1  # that a run measures on at once
     priority: int = 0  # larger goes first
-    on: tuple[str, ...] = ()  # classes of machines, on each of which a run measures; (): one class
+    # classes of machines, on each of which a run measures, one after the other; (): one class. ``machine`` is
+    # where the current run measures: the command line makes it the first of --on
+    on: tuple[str, ...] = ()
     machine: str = ""  # class of machine to measure on, or part of its name; "": the only class there is
 
     def __post_init__(self) -> None:

@@ -52,31 +52,48 @@ def run_query(**conditions: Any) -> RunQuery:
 
 
 def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
+    """Returns the arguments of ``query``: its TaskQuery as ``task``, and the other conditions."""
     if "op" in conditions:  # as on the command line
         conditions["operation"] = conditions.pop("op")
-    types: dict[str, Any] = {}
-    for field in (*fields(TaskQuery), *fields(query)):
-        types[field.name] = ASKED_TYPES.get(field.name, field.type)
-    del types["task"]
-    types["math"] = ASKED_TYPES["math"]
+    types = _types_of_conditions(query)
     for name, value in conditions.items():
         if name not in types:
             raise unknown_value(asker, name, tuple(types))
         conditions[name] = typed(name, value, types[name])
     if isinstance(conditions.get("shape"), tuple | list):
         conditions["shape"] = "x".join(map(str, conditions["shape"]))
+    _choose_dtype(conditions)
+    conditions |= problem_conditions(conditions)
+    _make_moment(conditions)
+    names = [field.name for field in fields(TaskQuery) if field.name in conditions]
+    task = TaskQuery(**{name: conditions.pop(name) for name in names})
+    return {"task": task, **conditions}
+
+
+def _types_of_conditions(query: type[TrialQuery | RunQuery]) -> dict[str, Any]:
+    types: dict[str, Any] = {}
+    for field in (*fields(TaskQuery), *fields(query)):
+        types[field.name] = ASKED_TYPES.get(field.name, field.type)
+    # a user names the fields of the task, not the task; ``math`` is no field: it decides the dtype
+    del types["task"]
+    types["math"] = ASKED_TYPES["math"]
+    return types
+
+
+def _choose_dtype(conditions: dict[str, Any]) -> None:
+    """Replaces the condition ``math`` by the dtype that it means, in place."""
     math = conditions.pop("math", None)
     if math is not None:
         conditions["dtype"] = dtype_of_math(dtype_name(conditions.get("dtype") or MATH[IEEE]), math)
-    conditions |= problem_conditions(conditions)
+
+
+def _make_moment(conditions: dict[str, Any]) -> None:
+    """Makes ``since`` a time with its zone, in place."""
     match conditions.get("since"):
         case str(text):
             conditions["since"] = parse_moment(text)
         case datetime.datetime() as moment:
             conditions["since"] = with_zone(moment)
-    names = [field.name for field in fields(TaskQuery) if field.name in conditions]
-    task = TaskQuery(**{name: conditions.pop(name) for name in names})
-    return {"task": task, **conditions}
 
 
 def problem_conditions(conditions: Mapping[str, Any]) -> dict[str, Any]:

@@ -55,6 +55,12 @@ class _Windows:
         """Returns the elements to add before and after; after: negative for elements that no window reads."""
         return self.padding, (self.count - 1) * self.stride + self.reach - self.size - self.padding
 
+    def counted_padding(self, *, counts_padding: bool) -> int:
+        """Returns how many elements of padding on each side an average divides by as well."""
+        if counts_padding:
+            return self.padding
+        return 0
+
     def divisors(self, *, counts_padding: bool) -> torch.Tensor:
         """Returns how many elements an average of each window divides by."""
         starts = torch.arange(self.count) * self.stride - self.padding
@@ -130,7 +136,9 @@ def average_pool(dims: int) -> Callable[..., Any]:
         if divisor_override is not None:
             return (sums / divisor_override).to(x.dtype)
         # every window divides by its whole size: none lies beyond the padding that counts
-        if all(max(axis.margins) <= axis.padding * count_include_pad for axis in windows):
+        if all(
+            max(axis.margins) <= axis.counted_padding(counts_padding=count_include_pad) for axis in windows
+        ):
             return (sums / math.prod(window)).to(x.dtype)
         counts = [axis.divisors(counts_padding=count_include_pad).to(sums.dtype) for axis in windows]
         divisors = reduce(lambda product, count: product.unsqueeze(-1) * count, counts)
@@ -221,8 +229,10 @@ def _pooled(x: torch.Tensor, windows: list[_Windows], outside: float, combine: C
             for slice_ in slices
             for start in starts
         ]
-        # overlapping windows share what is combined along one dimension; others are combined at once, if few
-        if axis.stride < axis.window or len(slices) * axis.window > SLICES_LIMIT:
+        # overlapping windows share what is combined along one dimension; others are combined at once, if
+        # there are few slices after the next dimension too, whose windows are assumed to be as long
+        next_count = len(slices) * axis.window
+        if axis.stride < axis.window or next_count > SLICES_LIMIT:
             slices = [combine(slices)]
     if len(slices) > 1:
         return combine(slices)

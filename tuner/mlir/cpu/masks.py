@@ -46,7 +46,7 @@ def fill_masked_lanes(module: ir.Module) -> None:
     """
     for mask in walk(module, "vector.mask"):
         inner = next(iter(mask.regions[0].blocks[0].operations)).operation
-        if _is_filled(inner):
+        if _has_neutral_number(inner):
             number = NEUTRAL[str(inner.attributes["kind"])]
             vector = inner.operands[0]
             with mask.location, ir.InsertionPoint(mask):
@@ -58,7 +58,7 @@ def fill_masked_lanes(module: ir.Module) -> None:
             mask.erase()
 
 
-def _is_filled(op: Op) -> bool:
+def _has_neutral_number(op: Op) -> bool:
     if op.name != "vector.reduction" or str(op.attributes["kind"]) not in NEUTRAL:
         return False
     return isinstance(op.operands[0].type.element_type, ir.FloatType)
@@ -74,10 +74,10 @@ def leave_one_op_in_masks(module: ir.Module) -> None:
         %r = tensor.cast %w
     """
     for mask in walk(module, "vector.mask"):
-        first, *others = ops_in(mask.regions[0].blocks[0])
-        *moved, end = others or [first]
-        if not moved:
+        ops = ops_in(mask.regions[0].blocks[0])
+        if len(ops) <= 2:  # one op, and the yield of its results
             continue
+        first, *moved, end = ops
         with mask.location, ir.InsertionPoint(mask):
             types = types_of(first.results)
             new = ir.Operation.create("vector.mask", results=types, operands=list(mask.operands), regions=1)

@@ -12,7 +12,9 @@ from tuner.mlir.dialect import InPlaceOp, attribute
 from tuner.mlir.ir.building import index, loop, piece, plus, times, value, zero
 
 SUMS = {"f32": "f32", "f64": "f64"}
-IN_FLIGHT = 12  # rows of a tile: a multiply-add takes 4 cycles, and 2 start in each
+# Rows of a tile, each with a sum of its own. A multiply-add takes 4 cycles and 2 start in each, so 8 hide the
+# latency. 12, as a multiple of the steps of K in a register, is 12 for 2 or 4 steps, 8 for 8, 16 for 16.
+IN_FLIGHT = 12
 
 
 class LanesAlongKOp(InPlaceOp, name="lanes_along_k"):
@@ -79,9 +81,8 @@ class _Matmul:
 
     def build(self) -> None:
         in_steps(BlockExtent(self.matmul.k), self.steps, self._pack)
-        rows = (
-            max(IN_FLIGHT // self.steps, 1) * self.steps
-        )  # of a tile: as many vectors are added up together
+        # of a tile: a multiple of ``steps``, since ``_added`` adds up as many vectors together
+        rows = max(IN_FLIGHT // self.steps, 1) * self.steps
         tiles = BlockExtent(self.matmul.m)
         in_steps(tiles, rows, lambda number, count: self._tile(times(number, rows), count))
 
@@ -131,15 +132,19 @@ class _Matmul:
     def _added(self, vectors: Sequence[Value]) -> Value:
         """Creates the sums over steps of K of each of as many vectors as there are steps.
 
-        Returns them in one vector, in the order (column, vector).
+        Returns them in one vector, in the order (column, vector). Of 8 lanes, 4 columns x 2 steps, lanes 0
+        and 1 are the two steps of column 0. A shuffle numbers the lanes of two such vectors, x and y, from 0
+        to 7 and from 8 to 15:
+            left   lanes [0, 8, 2, 10, 4, 12, 6, 14]   x0 y0 x2 y2 ...: step 0 of each column, x before y
+            right  lanes [1, 9, 3, 11, 5, 13, 7, 15]   x1 y1 x3 y3 ...: step 1
+            sum    column 0 of x, column 0 of y, column 1 of x, ...
         """
-        width = self.steps
-        while width > 1:  # lanes of a vector that are still to be added up
+        width = self.steps  # lanes of a sum that are still to be added up
+        while width > 1:
             half = width // 2
             firsts = [lane for lane in range(2 * self.lanes) if lane % width < half]
-            sources = sorted(
-                firsts, key=lambda lane: lane % self.lanes // self.steps
-            )  # by column, then vector
+            # by column; lanes of one column stay in their order, those of the first vector first
+            sources = sorted(firsts, key=lambda lane: lane % self.lanes // self.steps)
             pairs = [
                 [_shuffled(*pair, [source + shift for source in sources]) for shift in (0, half)]
                 for pair in zip(vectors[::2], vectors[1::2], strict=True)

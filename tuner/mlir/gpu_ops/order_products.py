@@ -15,12 +15,12 @@ STEPS_AHEAD = 1  # reads of a step come before the products of the step before
 class OrderProductsOp(InPlaceOp, name="order_products"):
     """``tuner.order_products``: multiplies step of K by step of K, row by row, back and forth.
 
-    An FFMA reads three registers. Each of two banks, registers of even and of odd number, delivers one per
-    cycle, which evens out over two or so FFMA. In a row of sums the element of A stays in the operand cache,
-    and where a row ends that of B; so an FFMA reads a sum and one element, which ptxas can put into different
-    banks. Takes a function whose products are ``vector.fma`` in a loop, and makes them scalar ``math.fma``.
-    What a step reads comes before the products of the step before. Copies, barriers and stores keep their
-    order, and so do the products of each sum: results have equal bits.
+    An FFMA reads three registers. Registers of even number are one bank, those of odd number another. Each
+    bank delivers one register per cycle, on average over about two FFMA. In a row of sums the element of A
+    stays in the operand cache. Where a row ends, the element of B stays there. So an FFMA reads a sum and one
+    element, which ptxas can put into different banks. Takes a function whose products are ``vector.fma`` in a
+    loop, and makes them scalar ``math.fma``. What a step reads comes before the products of the step before.
+    Copies, barriers and stores keep their order, and so do the products of each sum: results have equal bits.
 
         %next0 = vector.fma %left0, %row, %sum0 : vector<2xf32>
         %next1 = vector.fma %left1, %row, %sum1 : vector<2xf32>
@@ -166,7 +166,9 @@ def _slots(run: _Run, steps: list[list[Op]]) -> dict[Op, int]:
         earliest = 0
         for before in _producers(op):
             earliest = max(earliest, step_of[before] + 1 if before in step_of else slots.get(before, 0))
-        wanted = needed[op] - STEPS_AHEAD if op in needed else reached
+        wanted = reached  # an op that no product needs stays after the steps that have begun above it
+        if op in needed:
+            wanted = needed[op] - STEPS_AHEAD
         slots[op] = max(earliest, wanted)
     return slots
 

@@ -57,6 +57,7 @@ SQUARE_LARGE = 2.0**28  # from here on x**2 + 1 is x**2
 HALF_PI = (1.5707963267948966, 6.123233995736766e-17, -1.4973849048591698e-33)  # pi / 2 in three parts
 LARGE_ANGLE = 2.0**32  # below this, a product with 2 / pi is off by less than 2**-19
 WORD_BITS = 32
+FIRST_BIT = WORD_BITS.bit_length() - 1  # of the index of a word in the index of a bit
 WORDS_BIAS = 1023 + FRACTION_BITS  # of the exponent of a float64 read as an integer of 53 bits
 WORD = 2**WORD_BITS - 1
 FRACTION = 2**FRACTION_BITS - 1
@@ -240,15 +241,14 @@ def _is_tiny(x: Term) -> Term:
     return x.math("absf") < TINY
 
 
-ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
-
-
 # Numbers of about 106 bits as unevaluated sums of two float64 values, and the power that needs them.
 #
 # A sum ``high + low`` whose low part is below half a unit in the last place of the high part: Dekker, "A
 # floating-point technique for extending the available precision", 1971; Joldes, Muller, Popescu, "Tight and
 # rigorous error bounds for basic building blocks of double-word arithmetic", 2017. ``fma`` gives the rounding
 # error of a product.
+
+ATANH_TAIL = tuple(1 / (2 * power + 5) for power in range(10))  # of atanh(s) / s, from s**4 / 5 on, in s**2
 
 
 @dataclass(frozen=True)
@@ -370,11 +370,6 @@ def _half_exp(size: Term) -> Term:
     return root * 0.5 * root
 
 
-# (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
-SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
-COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
-
-
 # Trigonometric functions of float64 and their inverses, in operations that every GPU has.
 #
 # Arguments are reduced to at most pi / 4 around a multiple of pi / 2, with pi / 2 in three parts and the
@@ -382,6 +377,10 @@ COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(
 # those bits of 2 / pi that count for its exponent, as integers (Payne and Hanek 1983). Polynomials of sine
 # and cosine are Taylor's, of which the next term is below 2**-54 of the result; that of atan is tuner's,
 # interpolated at Chebyshev nodes in 120 digits.
+
+# (sin(r) - r) / r**3 and (cos(r) - 1 + r**2 / 2) / r**4, both in r**2, for |r| <= pi / 4
+SINE = tuple((-1) ** (power + 1) / math.factorial(2 * power + 3) for power in range(8))
+COSINE = tuple((-1) ** power / math.factorial(2 * power + 4) for power in range(7))
 
 
 def sin(x: Term) -> Term:
@@ -493,17 +492,22 @@ def _reduced_large(x: Term) -> tuple[Term, Term, Term]:
     high_half = fraction >> WORD_BITS
     parts: list[Term] = []  # the product's words, from the lowest on; that above the last is a multiple of 4
     carry = before = zero = bits.constant(0)
+    # In 64 bits, read as unsigned: a half of m and a word have at most 32 bits, and a product with its carry
+    # fits. ``& WORD`` undoes that >> is signed. The high half counts 2**32, so it meets the word below.
     for word in reversed(_window(exponent + WORD_BITS)):
         first = low_half * word + carry
         second = high_half * before + (first & WORD)
         parts.append(second & WORD)
         carry = ((first >> WORD_BITS) & WORD) + (second >> WORD_BITS)
         before = word
+    # the two highest bits of the last word are n modulo 4, all below is a fraction of a quarter turn; n is
+    # rounded to nearest, so what is left of the word may be negative
     whole = (parts[-1] + (1 << WORD_BITS - 3)) >> WORD_BITS - 2
     parts[-1] = parts[-1] - (whole << WORD_BITS - 2)
     rest = x.constant(0.0)
     low = x.constant(0.0)
-    for index, part in enumerate(reversed(parts[2:])):  # of 32 bits each: their sum and what it loses
+    # the sum of the words and what it loses; of the four highest 126 bits are r's, which suffice
+    for index, part in enumerate(reversed(parts[2:])):
         scaled = part.converted("sitofp", x.element) * 2.0 ** (2 - WORD_BITS * (index + 1))
         both = rest + scaled
         rest, low = both, low + (scaled - (both - rest))
@@ -519,9 +523,11 @@ def _window(start: Term) -> list[Term]:
     words = [
         start.constant(TWO_OVER_PI >> WORD_BITS * number & WORD) for number in reversed(range(TABLE_WORDS))
     ]
+    # Bits 5 to 9 of ``start`` are the index of its first word. By each of them, from bit 9 down, the words
+    # from 0 or from ``shift`` on are selected: a table would lie in memory.
     shift = 16
-    while shift:  # selects by each bit of the first word's number: a table would lie in memory
-        is_later = _bit(start, WORD_BITS.bit_length() - 2 + shift.bit_length())
+    while shift:
+        is_later = _bit(start, FIRST_BIT + shift.bit_length() - 1)  # shift 16: bit 9 of ``start``
         words = [words[at].replaced(is_later, words[at + shift]) for at in range(WINDOW_WORDS + shift)]
         shift //= 2
     shift_bits = start.constant(WORD_BITS) - (start & (WORD_BITS - 1))

@@ -146,7 +146,8 @@ class MirroredBuffer:
     flat: Value
     # host memory like ``flat``, and a view of this memory like ``host``
     staging: tuple[Value, Value] | None = None
-    deallocations: list[Op] = field(default_factory=list)  # of host memory
+    # of host memory; erased with this memory if the host does not use it, replaced where ``pin`` replaces it
+    deallocations: list[Op] = field(default_factory=list)
     is_freed_late: bool = False  # the program frees the buffer in an inner block
     is_returned: bool = False
 
@@ -215,7 +216,8 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
         memory = _allocate("gpu.alloc", type_, _sizes_of(host))
         return memory, memory
     # memory up to the last element, and its view that has the host's strides
-    if not isinstance(host.owner, ir.Block) and len(host.owner.operands):
+    is_dynamic_allocation = not isinstance(host.owner, ir.Block) and len(host.owner.operands) > 0
+    if is_dynamic_allocation:
         actual = f"found {type_} of dynamic size"
         raise CandidateError(
             Stage.COMPILE, f"{aliases.described(host)}: {actual}, allowed a row-major order or a static size"
@@ -230,7 +232,7 @@ def allocate_like(host: Value) -> tuple[Value, Value]:
         last = sum((size - 1) * stride for size, stride in zip(type_.shape, strides, strict=True))
         elements = 0 if 0 in type_.shape else first + last + 1
     else:
-        sizes, steps, span = _shape(host, type_, first)
+        sizes, steps, span = _dynamic_layout(host, type_, first)
         elements = ir.ShapedType.get_dynamic_size()
         spans = [span]
     flat = ir.MemRefType.get([elements], type_.element_type, memory_space=type_.memory_space)
@@ -256,7 +258,12 @@ def _allocate(name: str, type_: Type, sizes: list[Value]) -> Value:
     return value(name, type_, *sizes, operandSegmentSizes=ir.DenseI32ArrayAttr.get(segments))
 
 
-def _shape(host: Value, type_: Type, first: int) -> tuple[list[Value], list[Value], Value]:
+def _dynamic_layout(host: Value, type_: Type, first: int) -> tuple[list[Value], list[Value], Value]:
+    """Creates ops that read the layout of a memref when the program runs.
+
+    Returns (the dynamic sizes, the dynamic strides, the number of elements up to the last one). ``first``:
+    offset of the first element.
+    """
     number = ir.IndexType.get()
     base = ir.MemRefType.get([], type_.element_type, memory_space=type_.memory_space)
     metadata = create(

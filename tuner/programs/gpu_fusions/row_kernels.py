@@ -98,6 +98,7 @@ class _Row:
             if not all(operations.is_parallel(op)):
                 self.points.know(op.results[0], self.at, self._reduced(op))
             elif len(operations.loop_sizes(op)) == len(self.at):
+                # ``points`` remembers the value: created here, before the loops, it is visible in all of them
                 self.points.at(op.results[0], self.at)
 
     def write(self) -> None:
@@ -159,7 +160,11 @@ def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
 
 
 def _combining(op: Op) -> Op:
-    *_, last, end = (None, *operations.body_of(op))
+    body = operations.body_of(op)
+    end = body[-1]
+    last = None
+    if len(body) > 1:
+        last = body[-2]
     old = list(op.regions[0].blocks[0].arguments)[-1]
     # the body ends in `accumulator op x`, and reads the accumulator nowhere else: partial results can be
     # combined

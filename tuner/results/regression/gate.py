@@ -116,7 +116,8 @@ class GateEntry:
     machine: str  # Machine.name
     mlir: str  # version of the LLVM that generated the code, and on CPUs its machine code
     compiler: str  # Compiler.fingerprint
-    script: str = field(default="", metadata=if_changed())  # bound; "" of a shipped strategy
+    # text with the candidate's values; "" for a shipped strategy, whose script is bound again
+    script: str = field(default="", metadata=if_changed())
 
     @property
     def key(self) -> str:
@@ -282,19 +283,27 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
         return GateResult(entry, GateStatus.FAILED, str(error))
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
         current = evaluated(runner, entry.candidate)
-        if current.record.reused_from is not None:
-            failure = defect_of(backends, case, current.script, entry.candidate)
-            if failure is not None:
-                return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
-            mlir = backends.target(entry.target).compiler(entry.target).mlir
-            reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
-            if mlir == entry.mlir or entry.artifact.code.is_for_device:
-                reason = "it compiles to the recorded code"
-            return GateResult(entry, GateStatus.SAME_CODE, reason)
+        is_same_code = current.record.reused_from is not None
+        if is_same_code:
+            return _result_of_same_code(backends, case, entry, current)
         if not isinstance(current.record.outcome, Measurement):
             return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
         machine = backends.target(entry.target).machine(entry.target)
         return compared(runner, entry, current, limits, machine.physical_cores - entry.threads)
+
+
+def _result_of_same_code(
+    backends: Backends, case: EvaluationCase, entry: GateEntry, current: BoundRecord
+) -> GateResult:
+    """Returns SAME_CODE without timing, or FAILED if the code is wrong or does not run here."""
+    failure = defect_of(backends, case, current.script, entry.candidate)
+    if failure is not None:
+        return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
+    mlir = backends.target(entry.target).compiler(entry.target).mlir
+    reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
+    if mlir == entry.mlir or entry.artifact.code.is_for_device:
+        reason = "it compiles to the recorded code"
+    return GateResult(entry, GateStatus.SAME_CODE, reason)
 
 
 def compared(
@@ -348,6 +357,7 @@ def timing_sessions(
     """
     quietest_s = math.inf  # of the reference kernel
     for _ in range(SESSIONS_LIMIT):
+        # the recorded code twice: the difference of both times is the noise
         timed = runner.remeasure((then, then, current), SESSION_EFFORT)
         first, again, now = timed.measured
         if first is None or again is None or now is None:

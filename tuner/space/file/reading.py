@@ -45,7 +45,7 @@ from tuner.space.search_space import CHOICES_LIMIT, Knob, SearchSpace
 
 PROCESSOR_ISAS = (*VECTOR_ISAS, NO_ISA)
 ISAS = (*PROCESSOR_ISAS, PTX)  # the values of Machine.isa
-ISA = "isa"  # in an initial configuration: of the machines that it is for
+ISA = "isa"  # a key of an initial configuration
 KNOB_FORMS = (
     "a list of integers or of texts, {range: [lo, hi], step: s}, {powers: [lo, hi], base: b} or "
     "{divisors_of: k, min: lo, max: hi, extra: [...]}"
@@ -151,20 +151,21 @@ AnyKnob = Annotated[
 
 @dataclass(frozen=True)
 class _Strategy:
+    # problems and machines that the strategy supports
     ops: Annotated[tuple[Annotated[str, _one_of(*OPERATIONS, SCALED, *FUSION_OPERATIONS)], ...], SOME]
     dtypes: Annotated[tuple[Annotated[str, _one_of(*INPUT_DTYPES)], ...], SOME]
     layouts: Annotated[tuple[Annotated[str, _one_of(*LAYOUTS)], ...], SOME] = LAYOUTS
     epilogues: Annotated[tuple[Annotated[str, _one_of(*EPILOGUES)], ...], SOME] = tuple(EPILOGUES)
     isas: Annotated[tuple[Annotated[str, _one_of(*ISAS)], ...], SOME] = PROCESSOR_ISAS
-    template: str | None = None
+    template: str | None = None  # path of the script; None: the strategy's own template
     description: str = ""
-    knobs: dict[Name, AnyKnob] = field(default_factory=dict)
-    let: dict[Name, str] = field(default_factory=dict)
-    constraints: tuple[str, ...] = ()
-    preferences: tuple[str, ...] = ()
-    projection: dict[Name, Choice] = field(default_factory=dict)
+    knobs: dict[Name, AnyKnob] = field(default_factory=dict)  # knob -> its choices
+    let: dict[Name, str] = field(default_factory=dict)  # name -> expression that it stands for in others
+    constraints: tuple[str, ...] = ()  # expressions that hold for every candidate
+    preferences: tuple[str, ...] = ()  # expressions; a candidate that breaks one is tried last
+    projection: dict[Name, Choice] = field(default_factory=dict)  # knob -> value in place of one not allowed
     usual: dict[Name, Choice] = field(default_factory=dict)  # of a knob that an entry of ``first`` leaves out
-    first: tuple[dict[Name, Choices], ...] = ()
+    first: tuple[dict[Name, Choices], ...] = ()  # initial configurations
 
 
 @dataclass(frozen=True)
@@ -189,9 +190,9 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
     )
     for derived in let:
         derived.require_other_than(given.knobs, "knob")
-    written = written_out_names(let)
+    expanded_names = written_out_names(let)
     knobs = tuple(_knob(knob, form, f"{where}.knobs.{knob}") for knob, form in given.knobs.items())
-    constraints = _expressions(given.constraints, f"{where}.constraints", written)
+    constraints = _expressions(given.constraints, f"{where}.constraints", expanded_names)
     _require_values(given.projection, knobs, f"{where}.projection")
     _require_values(given.usual, knobs, f"{where}.usual")
     return StrategyEntry(
@@ -206,7 +207,7 @@ def _entry(name: str, given: _Strategy, file: str) -> StrategyEntry:
         _first(name, given, knobs, f"{where}.first"),
         given.template,
         given.description,
-        _expressions(given.preferences, f"{where}.preferences", written),
+        _expressions(given.preferences, f"{where}.preferences", expanded_names),
         let,
         tuple(given.projection.items()),
     )
@@ -221,7 +222,7 @@ def _first(
         place = f"{where}[{index}]"
         for values in _points(listed):
             point = given.usual | values
-            isa = ""
+            isa = ""  # of the machines that the configuration is for; "": all
             if ISA not in given.knobs:
                 isa = str(point.pop(ISA, ""))
             if isa and isa not in ISAS:

@@ -5,7 +5,7 @@ constraints. To bind a candidate, it sets the knobs and replaces these ops by co
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from itertools import chain, combinations
 from pathlib import Path
 
@@ -229,11 +229,7 @@ def _boolean(name: str, operands: list[str]) -> str | None:
         case "smt.ite":
             return f"({operands[1]} if {operands[0]} else {operands[2]})"
         case "smt.xor":
-            return (
-                "(" * (len(operands) - 1)
-                + operands[0]
-                + "".join(f" != {operand})" for operand in operands[1:])
-            )
+            return reduce(lambda text, operand: f"({text} != {operand})", operands)
         case "smt.distinct":
             return "(" + " and ".join(f"{a} != {b}" for a, b in combinations(operands, 2)) + ")"
     if name in INFIX:
@@ -262,11 +258,6 @@ def _bare(text: str) -> str:
     return text
 
 
-# Knobs are read from the IR, a candidate is written into the IR. A knob is a ``transform.tune.knob``, or the
-# choice of a region of ``transform.tune.alternatives``; ops of the same name are one knob. A knob whose value
-# the script selects already has this one choice.
-
-
 def with_libraries(text: str, name: str, libraries: tuple[Path, ...]) -> str:
     """Returns the script ``name`` with the sequences of ``libraries`` in its text, so that it needs no file.
 
@@ -292,6 +283,11 @@ def _partitions_in(text: str) -> str:
     return "".join(f"{line}\n" for line in text.splitlines() if line.startswith(PARTITIONS_COMMENT))
 
 
+# Knobs are read from the IR, a candidate is written into the IR. A knob is a ``transform.tune.knob``, or the
+# choice of a region of ``transform.tune.alternatives``; ops of the same name are one knob. A knob whose value
+# the script selects already has this one choice.
+
+
 class Schedule:
     """A plain transform script with knobs, parsed once; binding a candidate takes less than 1 ms."""
 
@@ -307,7 +303,7 @@ class Schedule:
             self._tunable_ops = read_tunable_ops(self._module.operation, name)
             self.knobs = knobs_of(self._tunable_ops)
             self._constrained = read_constraints(self._module.operation, self.knobs, name)
-            self._folded = walk(self._module.operation, (CONSTRAIN,))
+            self._constrain_ops = walk(self._module.operation, (CONSTRAIN,))
         self._text = without_header(text)
 
     @property
@@ -361,7 +357,7 @@ class Schedule:
         }
         with self._context:
             constants = []
-            for op, constrained in zip(self._folded, self._constrained, strict=True):
+            for op, constrained in zip(self._constrain_ops, self._constrained, strict=True):
                 constants.append(_constants(op, constrained, values))
         return with_values(self._text, options, constants)
 
