@@ -142,7 +142,7 @@ def test_a_batch_counts_each_matrix_flop_and_bytes_each_element_and_operands_are
     problem = BatchMatmul(7, 2, 3, 5, layout="nt", epilogue="bias_relu")
     assert (problem.flop, problem.bytes) == (7 * Matmul(2, 3, 5).flop, 4 * (7 * (10 + 15 + 6) + 3))
     assert (problem.a_shape, problem.b_shape, problem.c_shape) == ((7, 2, 5), (7, 3, 5), (7, 2, 3))
-    assert problem.one == Matmul(2, 3, 5, layout="nt", epilogue="bias_relu")
+    assert problem.one_matmul == Matmul(2, 3, 5, layout="nt", epilogue="bias_relu")
     assert (problem.rows, dict(problem.variables())["batch"]) == (14, 7)
     for dtype, align, offset in (("f32", 16, 16), ("f64", 64, 0), ("i8", "any", 4)):
         assert Matmul(2, 3, 5, dtype, align=align).offset_bytes == offset

@@ -110,7 +110,7 @@ def test_offsets_lead_to_the_panels_part_of_each_array(
 
 def test_a_matrix_ends_where_the_next_begins_and_a_panel_walks_by_the_strides_of_the_whole() -> None:
     problem = BatchMatmul(3, 4, 5, 6, "bf16", epilogue="bias_relu")
-    sizes = (problem.one.a_shape, problem.one.b_shape)
+    sizes = (problem.one_matmul.a_shape, problem.one_matmul.b_shape)
     assert cpu.matrix_bytes(problem) == (*(2 * np.prod(each) for each in sizes), 0, 4 * 4 * 5)
     text = payload_mlir(Matmul(8, 64, 16), partition(Matmul(8, 64, 16), 2, "n", 32))
     assert text.count("func.func") == 1  # equal panels

@@ -55,7 +55,7 @@ class GpuPoint:
             scratch = scratch_in(text, self.problem)
             module = transform.parse(gpu_payload_mlir(self.problem, scratch), "payload")
             transform.apply_script(module, transform.parse(text, "script"))
-            buffers = buffers_of(self.problem.one)
+            buffers = buffers_of(self.problem.one_matmul)
             return lower_to_program(module, chip_of(self.chip), buffers, self.problem.batch)
 
     def run(

@@ -119,7 +119,7 @@ class Problem(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def one(self) -> "Problem":
+    def one_matmul(self) -> "Problem":
         """Returns the matmul of one pair of matrices of a batch_matmul; any other problem itself."""
 
     @property

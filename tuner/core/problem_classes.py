@@ -135,7 +135,7 @@ class MatmulProblem(ProductProblem):
         return 0
 
     @property
-    def one(self) -> "MatmulProblem":
+    def one_matmul(self) -> "MatmulProblem":
         return replace(self, operation=MATMUL, batch=1)
 
     @property
@@ -183,7 +183,7 @@ class ScaledProblem(ProductProblem):
         return 0
 
     @property
-    def one(self) -> "ScaledProblem":
+    def one_matmul(self) -> "ScaledProblem":
         return self
 
     @property
@@ -222,7 +222,7 @@ class GroupedProblem(ProductProblem):
         return _call("GroupedMatmul", self)
 
     @property
-    def one(self) -> "GroupedProblem":
+    def one_matmul(self) -> "GroupedProblem":
         return self
 
     @property
@@ -252,7 +252,7 @@ class TextProblem(Problem, abc.ABC):
         return self.operation in (CONTRACTION, CONVOLUTION)
 
     @property
-    def one(self) -> Self:
+    def one_matmul(self) -> Self:
         return self
 
     @property

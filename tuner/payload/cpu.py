@@ -116,7 +116,7 @@ def _function(problem: Problem, part: Partition) -> str:
     problem_of_part = replace(problem, sizes=(part.m, part.n, problem.sizes[2]))
     a, b, *extra, c = (
         _Buffer(own.name, own.shape, whole.shape, own.dtype)
-        for own, whole in zip(problem_of_part.one.arguments, problem.one.arguments, strict=True)
+        for own, whole in zip(problem_of_part.one_matmul.arguments, problem.one_matmul.arguments, strict=True)
     )
     has_sums = _has_sums(problem)
     is_finished = has_epilogue(problem)

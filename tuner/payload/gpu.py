@@ -209,7 +209,7 @@ def _matmul(problem: Problem, scratch: Scratch) -> str:
 
 def _extra(problem: Problem) -> list[_Array]:
     """Returns the arguments of the epilogue, for one matrix of a batch."""
-    return _whole(problem.one.extra_arguments)
+    return _whole(problem.one_matmul.extra_arguments)
 
 
 def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:

@@ -170,7 +170,7 @@ class KernelArrays(abc.ABC):
         Where kernels read the output, it gets the numbers that the expected result begins with.
         """
         self.change_inputs()
-        if not self._is_restored():
+        if not self._restore_output():
             for output in self.outputs:
                 output.fill_with(1)
 
@@ -185,7 +185,7 @@ class KernelArrays(abc.ABC):
         The number is random, so that no kernel that adds to C can subtract it. Where kernels read the output,
         it gets the numbers that the expected result begins with.
         """
-        if self._is_restored():
+        if self._restore_output():
             return
         is_nan = rng.random() < NAN_SHARE
         for output in self.outputs:
@@ -199,7 +199,7 @@ class KernelArrays(abc.ABC):
 
         Where kernels read the output, it gets the numbers that the expected result begins with.
         """
-        if not self._is_restored():
+        if not self._restore_output():
             for output in self.outputs:
                 output.poison()
 
@@ -217,7 +217,7 @@ class KernelArrays(abc.ABC):
             raise CandidateError(Stage.VERIFY, f"changed its input {changed}")
         return verdict
 
-    def _is_restored(self) -> bool:
+    def _restore_output(self) -> bool:
         """Fills an output that kernels read with its content before a call; returns whether there is one."""
         if self.before is None:
             return False
@@ -231,7 +231,9 @@ class PlacedArrays:
 
     inputs: tuple[Array, ...]  # A, B and those of the epilogue
     output: GuardedArray
-    seen: tuple[Array, ...]  # the inputs where kernels read them
+    # where kernels read the inputs: the same arrays, or read-only views of their bytes at other addresses, as
+    # FaultingMemory maps each input twice
+    seen: tuple[Array, ...]
     is_read_only: bool  # kernels fault where they write an input
 
     @classmethod
@@ -264,61 +266,61 @@ class ProblemArrays(KernelArrays):
         self.problem = problem
         self._compare = compare
         self._base = draw_base(problem, rng)
-        self._at = PlacedArrays.placed(problem)
+        self._current = PlacedArrays.placed(problem)
         self._extreme_rows: Array | None = None  # of C, that are compared on extreme inputs
         self.fill(rng)
 
     @property
     def operands(self) -> tuple[Array, ...]:
-        return (*self._at.seen, self._at.output.array)
+        return (*self._current.seen, self._current.output.array)
 
     @property
     def allocations(self) -> tuple[Array, ...]:
         """Returns the inputs, and C with its guard bands as bytes, for copies to a device."""
-        return (*self.operands[:-1], self._at.output.memory)
+        return (*self.operands[:-1], self._current.output.memory)
 
     def guarded(self, *, at_end: bool) -> AbstractContextManager[None]:
         return self._moved(self._guarded[at_end])
 
     def unevenly_placed(self, rng: np.random.Generator) -> AbstractContextManager[None]:
-        places = len(self._like)
-        steps = max(places, CACHE_LINE_BYTES // self._alignment(self._at.inputs[0]))
-        return self._moved(self._placed_at(tuple(rng.permutation(steps)[:places].tolist())))
+        places = len(self._templates)
+        steps = max(places, CACHE_LINE_BYTES // self._alignment(self._current.inputs[0]))
+        return self._moved(self._in_faulting_memory(tuple(rng.permutation(steps)[:places].tolist())))
 
     @contextlib.contextmanager
     def _moved(self, at: PlacedArrays) -> Iterator[None]:
         """Context manager: all methods use the arrays ``at`` in place of the usual ones."""
-        timed = self._at
-        self._at = at
+        timed = self._current
+        self._current = at
         try:
             yield
         finally:
-            self._at = timed
+            self._current = timed
 
     @functools.cached_property
     def _guarded(self) -> tuple[PlacedArrays, PlacedArrays]:
-        places = len(self._like)
-        return self._placed_at((BEGIN,) * places), self._placed_at((END,) * places)
+        places = len(self._templates)
+        return self._in_faulting_memory((BEGIN,) * places), self._in_faulting_memory((END,) * places)
 
     @functools.cached_property
     def _memories(self) -> tuple[FaultingMemory, ...]:
         """Returns memory for each array, SLACK_BYTES larger, so that it can begin at several offsets."""
-        *inputs, c = self._like
+        *inputs, c = self._templates
         return (
             *(FaultingMemory(input_.nbytes + SLACK_BYTES, is_read_only=True) for input_ in inputs),
             FaultingMemory(c.nbytes + SLACK_BYTES, is_read_only=False),
         )
 
     @property
-    def _like(self) -> tuple[Array, ...]:
-        return (*self._at.inputs, self._at.output.array)
+    def _templates(self) -> tuple[Array, ...]:
+        return (*self._current.inputs, self._current.output.array)
 
     def _alignment(self, array: Array) -> int:
         if self.problem.align == "any":
             return array.itemsize
         return int(self.problem.align)
 
-    def _placed_at(self, steps: tuple[int, ...]) -> PlacedArrays:
+    def _in_faulting_memory(self, steps: tuple[int, ...]) -> PlacedArrays:
         """Returns arrays of the problem in faulting memory, at an offset of each.
 
         ``steps``: per array, its offset from the beginning of its memory in alignments of the problem; END:
@@ -328,14 +330,15 @@ class ProblemArrays(KernelArrays):
         def view(of: Array, like: Array, start: int) -> Array:
             return np.ndarray(like.shape, like.dtype, of, start)
 
-        placed = []
-        for memory, like, step in zip(self._memories, self._like, steps, strict=True):
+        places = []
+        for memory, like, step in zip(self._memories, self._templates, steps, strict=True):
             alignment = self._alignment(like)
             start = step * alignment
             if step < 0:
                 start = memory.start(like.nbytes, alignment, at_end=True)
-            placed.append((memory, like, start))
-        *inputs, (of_output, c, at_output) = placed
+            places.append((memory, like, start))
+        *inputs, (of_output, c, at_output) = places
+        # memory of inputs is mapped twice: ``written`` is drawn into, ``seen`` is what kernels read
         written = tuple(view(memory.written, like, start) for memory, like, start in inputs)
         seen = tuple(view(memory.seen, like, start) for memory, like, start in inputs)
         output = GuardedArray(of_output.seen, at_output, c.shape, c.dtype)
@@ -343,7 +346,7 @@ class ProblemArrays(KernelArrays):
 
     @property
     def outputs(self) -> tuple[GuardedArray, ...]:
-        return (self._at.output,)
+        return (self._current.output,)
 
     @property
     def before(self) -> Array | None:
@@ -354,17 +357,17 @@ class ProblemArrays(KernelArrays):
 
     def draw_inputs(self, rng: np.random.Generator) -> None:
         self._extreme_rows = None
-        self._inputs = draw(self.problem, self._base, rng, self._at.factors)
+        self._inputs = draw(self.problem, self._base, rng, self._current.factors)
         self._write_extra()
 
     def _write_extra(self) -> None:
-        for array, drawn in zip(self._at.inputs[2:], self._inputs.arrays[2:], strict=True):
+        for array, drawn in zip(self._current.inputs[2:], self._inputs.arrays[2:], strict=True):
             array[...] = drawn
 
     def draw_extremes(self, rng: np.random.Generator) -> None:
         self._extreme_rows = self._some_rows(rng)
         self._inputs = draw_extremes(self.problem, rng, self._extreme_rows)
-        for array, drawn in zip(self._at.inputs, self._inputs.arrays, strict=True):
+        for array, drawn in zip(self._current.inputs, self._inputs.arrays, strict=True):
             array[...] = drawn
 
     def check_rows(self, rng: np.random.Generator) -> None:
@@ -375,7 +378,7 @@ class ProblemArrays(KernelArrays):
         """
         m = self.problem.rows
         n = self.problem.sizes[1]
-        c = self._at.output.array
+        c = self._current.output.array
         unwritten = not_finite(c)
         if unwritten:
             raise CandidateError(Stage.VERIFY, f"{unwritten} of {m * n} elements are NaN or infinite")
@@ -388,7 +391,7 @@ class ProblemArrays(KernelArrays):
         return np.sort(rng.permutation(self.problem.rows)[:COMPARED_ROWS])
 
     def change_inputs(self) -> None:
-        self._inputs = negated(self._inputs, self._at.factors)
+        self._inputs = negated(self._inputs, self._current.factors)
         self._write_extra()
 
     @property
@@ -408,13 +411,18 @@ class ProblemArrays(KernelArrays):
         ``calls``: number of calls; C is then expected as after the last call's change of A or B.
         """
         is_a = rng.random(MARKS) < A_SHARE
-        a, b = self._at.factors
-        flips = [rng.integers(array.size, size=MARKS) for array in (a, b)]
-        nans = rng.integers(self._at.output.array.size, size=MARKS)
+        a, b = self._current.factors
+        of_a = rng.integers(a.size, size=MARKS)
+        of_b = rng.integers(b.size, size=MARKS)
+        nans = rng.integers(self._current.output.array.size, size=MARKS)
         last = (calls - 1) % MARKS
-        self._inputs = replace(self._inputs, flip=self._flip(int(flips[1 - is_a[last]][last]), is_a[last]))
-        numbers = np.where(is_a, _ends(a, flips[0], 1), _ends(b, flips[1], 1))
-        return np.stack((numbers, _ends(self._at.output.array, nans, 2)), axis=1)
+        flip = self._flip(int(of_b[last]), is_a=False)
+        if is_a[last]:
+            flip = self._flip(int(of_a[last]), is_a=True)
+        self._inputs = replace(self._inputs, flip=flip)
+        # the sign is in the highest byte, NaN is written to the highest two
+        signs = np.where(is_a, _highest_bytes(a, of_a, 1), _highest_bytes(b, of_b, 1))
+        return np.stack((signs, _highest_bytes(self._current.output.array, nans, 2)), axis=1)
 
     def expect_flip(self, rng: np.random.Generator) -> tuple[int, int]:
         """Draws an element of A or B; from now on C is expected as if its sign bit were flipped.
@@ -422,16 +430,16 @@ class ProblemArrays(KernelArrays):
         Returns (0 for A or 1 for B, flat index of the element).
         """
         which = int(rng.random() >= A_SHARE)
-        index = int(rng.integers(self._at.factors[which].size))
-        self._inputs = replace(self._inputs, flip=self._flip(index, which == 0))
+        index = int(rng.integers(self._current.factors[which].size))
+        self._inputs = replace(self._inputs, flip=self._flip(index, is_a=which == 0))
         return which, index
 
     def expect_no_flip(self) -> None:
         """Ends the effect of ``expect_flip`` and ``marks``: C is expected for the inputs as drawn."""
         self._inputs = replace(self._inputs, flip=None)
 
-    def _flip(self, index: int, is_a: bool) -> Flip:
-        a, b = self._at.factors
+    def _flip(self, index: int, *, is_a: bool) -> Flip:
+        a, b = self._current.factors
         array, transposed_in = (a, "tn") if is_a else (b, "nt")
         *matrix, row, column = map(int, np.unravel_index(index, array.shape))
         if self.problem.layout == transposed_in:
@@ -443,17 +451,17 @@ class ProblemArrays(KernelArrays):
         n = self.problem.sizes[1]
         rows = min(m, max(1, GLANCE_ELEMENTS // n))
         first = int(rng.integers(m - rows + 1))
-        _accepted(compare_rows(self._inputs, self._at.output.array, first, first + rows))
+        _accepted(compare_rows(self._inputs, self._current.output.array, first, first + rows))
 
     def compare_outputs(self) -> Verdict:
-        return _accepted(self._compare(self._inputs, self._at.output.array))
+        return _accepted(self._compare(self._inputs, self._current.output.array))
 
     def changed_input(self) -> str:
         """Returns the name of an input that a kernel has changed; "" if there is none.
 
         "" also if the inputs are read-only or contain special numbers: then they are not compared.
         """
-        if self._at.is_read_only or self._inputs.special is not None:
+        if self._current.is_read_only or self._inputs.special is not None:
             return ""
         return changed_inputs(self._inputs, self.operands[:-1])
 
@@ -469,6 +477,7 @@ def _accepted(compared: tuple[Verdict, str]) -> Verdict:
     return verdict
 
 
-def _ends(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
+def _highest_bytes(array: Array, indices: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.uint64]:
+    """Returns the addresses of the ``count`` highest bytes, which come last, of elements by flat index."""
     addresses = array.ctypes.data + (indices + 1) * array.itemsize - count
     return addresses.astype(np.uint64)

@@ -45,7 +45,11 @@ def apply_script(context: click.Context, script_text: str, payload_text: str) ->
         link = partial(linked_text, script_text, script.name, params["libraries"])
         script_text = call_in_child("apply", link, TIMEOUT_S, is_named=False)
     backends = backends_of(context)
-    needs = instructions_needed(script_text, "bf16" if "bf16" in payload_text else "i8")
+    # an op on matrices or pairs of narrow numbers is of bf16 or i8: of i8 where the payload has no bf16
+    narrow_dtype = "i8"
+    if "bf16" in payload_text:
+        narrow_dtype = "bf16"
+    needs = instructions_needed(script_text, narrow_dtype)
     if needs:
         require_instructions(_result_machine(backends, cpu, script, script_text), needs, script.name)
     if is_library(script_text):
@@ -152,7 +156,7 @@ def _misfit(script: str, payload: str, file: Path) -> str:
     if not provenance_file(file).is_file():
         return ""
     provenance = read_provenance(file, script)
-    problem = provenance.problem.one
+    problem = provenance.problem.one_matmul
     if not provenance.target.is_on_cpu or provenance.threads > 1:
         return ""
     wanted = f"linalg.matmul {problem.shape} {problem.stored_dtype} {problem.layout}"

@@ -272,7 +272,7 @@ def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Blo
     x, y, z = launch.grid
     slices = z // problem.batch  # of K: the grid's z is (matrix of the batch) * slices + slice
     matrices = sorted({0, problem.batch // 2, problem.batch - 1})
-    flop = len(matrices) * problem.one.flop
+    flop = len(matrices) * problem.one_matmul.flop
     # how many pairs (x, y) of one matrix fit into SAMPLE_S; each pair is ``slices`` blocks
     columns = int(SAMPLE_S * flop_per_s * x * y / flop)
     least = -(-LEAST // launch.tiles_of((0, 0, 0)))

@@ -198,7 +198,7 @@ class FusionArrays(KernelArrays):
                 for weight in self._weights:  # as biases, which differ from draw to draw
                     if packings[weight] is None and not is_packed_once(self._inputs[weight]):
                         operands[weight][...] = self._drawn[weight]
-        self._is_restored()
+        self._restore_output()
 
     def _laid_out(self, packings: Packings) -> tuple[Array, ...]:
         """Returns the operands, with new memory for the weights, packed as ``packings`` say."""

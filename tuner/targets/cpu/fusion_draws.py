@@ -38,7 +38,7 @@ from tuner.mlir.reference.fusion_reference import (
 from tuner.payload.reference import Array
 from tuner.payload.special_numbers import other_places
 
-SCALED = 0.5  # what a contraction reads in the second draw, with the other sign: times that in the first
+SCALED = 0.5  # the second draw has -0.5 times the numbers that a contraction reads in the first draw
 EXTREME_SCALES = (0.01, 30.0)  # of inputs
 ZEROS = 0.05  # share of an input's elements that are zeros of either sign in extreme draws
 LEAST_POSITIVE = 0.1  # where an input has to be positive
@@ -48,7 +48,7 @@ I4_RANGE = (-8, 8)  # of weights of 4 bits, as below
 I8_RANGE = (-128, 128)  # the least of all numbers, and one more than the greatest
 LIKE_SUMS = 2**17  # magnitude of sums of products of bytes, for usual K
 WIDE_SHARE = 0.5  # of integers that are added to such sums: numbers of any size
-FEW_LINES = 4  # along shorter dimensions of a weight no line is extreme: too few would be left as drawn
+FEW_LINES = 4  # along shorter dimensions no line of a weight gets limits: too few would be left as drawn
 SHOWN = 0.5  # share of a result that must be finite or, with special numbers in one input only, not NaN
 HIDING = (np.nan, np.inf, -np.inf)
 
@@ -87,8 +87,12 @@ class FusionDraws:
             argument for argument in arguments if not argument.is_output or problem.after_product.reads_output
         )
         self._is_positive = False
+        # Remembers the products of the first inputs that it evaluates. Inputs that are not multiples of
+        # these, positive or extreme ones, are evaluated by another reference.
         self._reference = FusionReference(problem.text)
         self._rng_of_second = rng.spawn(1)[0]
+        # one for each input, of which ``_draw`` takes those of weights: the others only advance ``rng``, on
+        # which all later draws depend
         weights = [self._weight(argument, rng) for argument in self._inputs]
         self.first = self._draw(weights, rng)
         if not all(np.isfinite(output.value).all() for output in self.first.expected):  # a negative variance
@@ -122,7 +126,7 @@ class FusionDraws:
         if self._problem.weights not in ("", CONSTANT):
             return tuple(self._quantized())
         draws = tuple(self._separated(self._placements())) or (self._with(()),)
-        self._reference = FusionReference(self._problem.text)  # its products take memory
+        self._reference = FusionReference(self._problem.text)  # the old one's products take memory
         return draws
 
     def extreme(self, rng: np.random.Generator) -> Draw:
@@ -147,7 +151,7 @@ class FusionDraws:
         memory = self._drawn(argument, rng)
         if argument.element == "i8":
             low, high = I4_RANGE if argument.bits == 4 else I8_RANGE
-            _put_extreme_lines(view_of(memory, argument), low, high - 1)
+            _put_limit_lines(view_of(memory, argument), low, high - 1)
         return memory
 
     def _drawn(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
@@ -234,18 +238,22 @@ class FusionDraws:
             yield from self._separated((part,))
 
     def _with(self, placements: Placements) -> Draw:
-        seed = self._inputs[0].span if self._inputs else 0
+        seed = 0
+        if self._inputs:
+            seed = self._inputs[0].span
         rng = np.random.default_rng(seed)
         inputs = list(self.first.inputs)
         for index, argument in enumerate(self._inputs):
             if argument.element == "i8" and not argument.is_weight:
                 inputs[index] = inputs[index].copy()
-                _put_extremes(view_of(inputs[index], argument), I8_RANGE[0], I8_RANGE[1] - 1)
+                _fill_with_two(view_of(inputs[index], argument), I8_RANGE[0], I8_RANGE[1] - 1)
         for order, placed in enumerate(placements):
             memory = inputs[placed.index] = inputs[placed.index].copy()
             view = view_of(memory, self._inputs[placed.index])
-            _put(view, placed.numbers, rng, (order, len(placements)))
+            _put(view, placed.numbers, rng, which=order, inputs=len(placements))
         marked = self._marked(tuple(inputs))
+        # with a seed, two more evaluations on perturbed results find the elements for which rounding decides
+        # whether they are finite: any number is right there
         return Draw(marked, self._reference.evaluate(self._views(marked), seed))
 
     def _quantized(self) -> Iterator[Draw]:
@@ -260,7 +268,7 @@ class FusionDraws:
         if has_bytes:
             sizes = np.abs(rng.standard_normal((activations.shape[0], 1))) + LEAST_POSITIVE
             signs = np.ones(activations.shape)
-            _put_extremes(signs, -1, 1)
+            _fill_with_two(signs, -1, 1)
             view_of(rows, activations)[...] = (signs * sizes).astype(rows.dtype)
         with_nan = rows.copy()
         _put(view_of(with_nan, activations), HIDING[:1], rng)
@@ -306,8 +314,8 @@ def _extreme(memory: Array, rng: np.random.Generator) -> Array:
     return numbers
 
 
-def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
-    """Makes two lines of each weight matrix extreme, along its first and its last dimension.
+def _put_limit_lines(weight: Array, least: int, greatest: int) -> None:
+    """Fills two lines of each weight matrix with limits of its type, along its first and last dimension.
 
     One of these is the dimension that is not summed up, in whatever order a weight has its dimensions.
     """
@@ -315,11 +323,11 @@ def _put_extreme_lines(weight: Array, least: int, greatest: int) -> None:
         return
     for lines in (np.moveaxis(weight, -1, 0), weight):
         if len(lines) >= FEW_LINES:
-            _put_extremes(lines[0], least, greatest)
-            _put_extremes(lines[len(lines) // 2], greatest, least)
+            _fill_with_two(lines[0], least, greatest)
+            _fill_with_two(lines[len(lines) // 2], greatest, least)
 
 
-def _put_extremes(line: Array, usual: int, other: int) -> None:
+def _fill_with_two(line: Array, usual: int, other: int) -> None:
     """Fills an array with a number; where it is long, some places of its last dimension have another.
 
     The places are equal for equal lengths, so those of two factors meet.
@@ -360,17 +368,21 @@ def _shows(draw: Draw, *, is_alone: bool) -> bool:
 
 
 def _put(
-    view: Array, numbers: tuple[float, ...], rng: np.random.Generator, order: tuple[int, int] = (0, 1)
+    view: Array, numbers: tuple[float, ...], rng: np.random.Generator, *, which: int = 0, inputs: int = 1
 ) -> None:
     """Puts numbers into an array, each at a random place of its share of the elements.
 
-    ``order``: which of how many inputs the array is. The shares of several inputs lie next to each other, in
-    each second input for the numbers in reverse order: so NaN in a row of A hides none in a residual.
+    The array is number ``which`` of ``inputs`` arrays that get numbers. The shares of several inputs lie next
+    to each other, in each second input for the numbers in reverse order: so NaN in a row of A hides none in a
+    residual. NaN and infinity in 2 inputs of 100 elements each:
+        input 0: NaN in one of the elements 0 to 24, infinity in one of 50 to 74
+        input 1: infinity in one of the elements 25 to 49, NaN in one of 75 to 99
     """
-    which, inputs = order
     size = view.size
     shares = inputs * len(numbers)
-    for index, number in enumerate(numbers if which % 2 == 0 else numbers[::-1]):
+    if which % 2 == 1:
+        numbers = numbers[::-1]
+    for index, number in enumerate(numbers):
         share = index * inputs + which
         first = share * size // shares
         end = max(first + 1, (share + 1) * size // shares)

@@ -354,7 +354,9 @@ class GpuCompiler(AbstractCompiler):
             module = transform.parse(gpu_payload_mlir(problem, scratch), "payload")
             transform.apply_script(module, transform.parse(script.text, "script"))
             transformed = time.perf_counter()
-            program = lowering.lower_to_program(module, self._chip, buffers_of(problem.one), problem.batch)
+            program = lowering.lower_to_program(
+                module, self._chip, buffers_of(problem.one_matmul), problem.batch
+            )
         lowered = time.perf_counter()
         ptxas = self._find()
         if ptxas is not None:
