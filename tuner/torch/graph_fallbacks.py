@@ -55,14 +55,14 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
     try:
         with torch.random.fork_rng(devices=()):
             state = torch.random.get_rng_state()
-            is_short = _is_short(graph, copies)
+            is_short = _is_short(graph, copies)  # and ``copies`` has what eager mode writes
             torch.random.set_rng_state(state)
             if not _writes_alike(compiled, inputs, copies):
                 return Fallback(graph.forward, EAGER, f"; {name} writes other numbers into its inputs")
-            is_eager_faster = is_short and is_faster(graph.forward, compiled, copies)
+            prefers_eager = is_short and is_faster(graph.forward, compiled, copies)
     except Exception as error:  # noqa: BLE001 - of the user's operators: the call that follows raises it, too
         return Fallback(compiled, name, f"; {EAGER} was not timed: {first_line(error)}")
-    if is_eager_faster:
+    if prefers_eager:
         return Fallback(graph.forward, EAGER, f"; {EAGER} is faster than {name}")
     return Fallback(compiled, name)
 

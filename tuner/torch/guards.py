@@ -106,7 +106,7 @@ def plain(tensor: object, name: str) -> torch.Tensor:
 
     Raises UsageError for what a program cannot read: what is not a tensor, tensors of torch.func, subclasses
     with code of their own, nested, sparse and quantized tensors, other devices, forward-mode tangents, and
-    freed storage. ``name`` begins the message.
+    freed storage. ``name`` begins the message, but that about tangents.
     """
     if not isinstance(tensor, torch.Tensor):
         raise UsageError(f"{name}: found {type(tensor).__name__}, allowed a tensor")

@@ -221,7 +221,11 @@ class _PartCompiler:
 
 
 class _Parts:
-    """Compiles parts; those that compute little, and those without schedules, stay in PyTorch."""
+    """Compiles parts; those that compute little stay in PyTorch, and so do those that fail to compile.
+
+    A failure is raised instead if the compiler's ``is_all_supported`` is set; RefusedOperatorsError always
+    is.
+    """
 
     def __init__(self, compiler: _PartCompiler, least_elements: int) -> None:
         self._compiler = compiler

@@ -138,7 +138,10 @@ def _reject_scalable(text: str) -> None:
 
 
 def _require_llvm(module: ir.Module) -> None:
-    """Raises CandidateError(COMPILE) with the first op that no pass has lowered."""
+    """Raises CandidateError(COMPILE) with the first op that no pass has lowered.
+
+    Raises CandidateError(RESOURCES) if that op has scalable vectors, which no target has.
+    """
     left = walk_where(module, lambda op: not op.name.startswith(("llvm.", "builtin.")))
     if left:
         _reject_scalable(str(left[0]))

@@ -117,9 +117,9 @@ class PlaneProducts(TileProducts):
 
     @classmethod
     def of(cls, matmul: BufferMatmul, columns: BlockExtent, tiles: tuple[int, int]) -> "PlaneProducts":
-        """Creates the buffers of packed tiles, of one strip of rows of A and of B; returns the products.
+        """Allocates packed tiles of one strip of rows of A and of B for all ``columns``; returns products.
 
-        ``tiles``: tiles of sums (down, across).
+        ``columns``: those of C; ``tiles``: tiles of sums (down, across) that are computed at a time.
         """
         k_steps = -(-matmul.k // DEPTH)
         packed_a = _packed_planes(1, k_steps, tiles[0])

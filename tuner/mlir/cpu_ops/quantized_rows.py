@@ -167,7 +167,12 @@ class RowPreparation:
         *,
         is_copied: bool,
     ) -> None:
-        """Creates a run of a row of A, times ``factor``, as the scheme multiplies it, and its sum."""
+        """Creates the code that converts a run of a row of A and stores it and its sum in ``rows``.
+
+        The numbers are multiplied by ``factor`` (None: 1), and rounded if activations are quantized; the sum
+        is of these, and is left out where ``rows`` has no sums. ``begin``: the run's first element of K.
+        Without ``is_copied`` only the sum is stored: A is read where it is.
+        """
         integers = self.scheme.vector(self.lanes, "i32")
         is_integer = self.scheme.sum_element == "i32"
 

@@ -81,7 +81,10 @@ class SplitConsumer(Consumer):
     def _next(
         self, position: RingPosition, words: Sequence[Value], own: list[Value]
     ) -> tuple[RingPosition, tuple[Value, ...], tuple[Value, ...]]:
-        """Creates a step; returns position and fragments of the next stage, and the sums of this one."""
+        """Creates a stage's step; returns position and fragments of the next stage, and this one's sums.
+
+        ``words``: fragments of this stage; ``own``: addresses of the lane's fragments. Releases this stage.
+        """
         structs = self._issue(position, words)
         following = self.ring.next_position(position)
         read = read_fragments(self.ring, following, own)

@@ -118,7 +118,10 @@ def tuned_lines(tuned: tuple["TunedKernel", ...]) -> list[str]:
 
 
 def matmul_lines(report: "ProgramReport") -> list[str]:
-    """Returns a line per matmul that a script implements; first the matmuls with a stored trial's script."""
+    """Returns a line per distinct matmul that a script implements; first those with a stored trial's script.
+
+    The last line is a note if the scripts of stored trials failed: initial configurations are used then.
+    """
     known = {kernel.problem for kernel in report.tuned}
     lines = tuned_lines(report.tuned)
     lines += [f"matmul  {problem.key}" for problem in report.problems if problem not in known]

@@ -72,7 +72,7 @@ def generalize_ops(module: ir.Module, ops: Sequence[Op]) -> None:
 
 def _is_generalized(op: Op) -> bool:
     if op.name in operations.MATMULS:
-        return not is_transposed(op) or _is_of_one(op)
+        return not is_transposed(op) or _is_of_one(op)  # an operand is broadcast
     if op.name == operations.FILL:
         return op_of(op.operands[0], operations.CONSTANT) is None
     if not op.name.startswith("linalg.") or op.name == operations.GENERIC:

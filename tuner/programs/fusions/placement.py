@@ -454,7 +454,10 @@ def copying_fusion(copy: NeededCopy, view_of_value: Mapping[Value, View], weight
 
 
 def _filling(copy: NeededCopy) -> Fusion:
-    """Returns the fusion that fills ``copy.target`` with the constant of its source; 0 if it is empty."""
+    """Returns the fusion that fills ``copy.target`` with the number that fills its source.
+
+    Where the source is a ``tensor.empty``, whose contents are arbitrary, it fills the target with 0.
+    """
     fill = defining(copy.source)
     assert fill is not None
     type_ = memref_type(copy.target)

@@ -137,7 +137,7 @@ def fused(a: Array, b: Array, c: Array) -> Array:
 
 
 def _sum_error(a: Array, b: Array, total: Array) -> Array:
-    """Returns the rounding error of a sum; Knuth, The Art of Computer Programming 2, 4.2.2."""
+    """Returns a + b - total exactly, the rounding error of ``total``; Knuth, TAOCP 2, 4.2.2."""
     back: Array = total - a
     lost: Array = (a - (total - back)) + (b - back)
     return lost

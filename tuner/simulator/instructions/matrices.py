@@ -86,7 +86,10 @@ def fragment_bits(resident: ResidentBlocks, lanes: Indices, readers: list[Reader
 
 
 def set_lanes(resident: ResidentBlocks, name: str, lanes: Indices, bits: Array) -> None:
-    """Writes ``bits[i]`` to lane ``lanes[i]`` of register ``name``; ``lanes``: all of the active warps."""
+    """Writes ``bits[i]`` to lane ``lanes[i]`` of register ``name``.
+
+    ``lanes``: all lanes of the active warps, ascending.
+    """
     if resident.is_full:
         resident.write(name, bits)
     else:
