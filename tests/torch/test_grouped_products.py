@@ -134,10 +134,10 @@ class Experts(nn.Module):  # type: ignore[misc,unused-ignore]
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh_back_end")
 def test_the_back_end_computes_groups_and_follows_changed_matrices(operator: Any) -> None:
     torch.manual_seed(0)
     module = Experts(operator).eval()
-    tuner.torch.graph_counts(reset=True)
     compiled: Any = torch.compile(module, backend="tuner", dynamic=False)
     with torch.no_grad():
         for x in (torch.randn(16, K), torch.ones(16, K)):
