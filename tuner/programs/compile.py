@@ -248,7 +248,8 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
     def specialize(size: int) -> StaticProgram:
         with named_in_errors(name, request.text):
             try:
-                return required(call_in_kept_child(partial(specialized, payload.text, request.entry, size)))
+                work = partial(specialized, payload.text, request.entry, size, sizes.least)
+                return required(call_in_kept_child(work))
             except CandidateError as error:
                 if error.failure.stage is Stage.BIND:
                     raise UsageError(error.failure.reason) from error

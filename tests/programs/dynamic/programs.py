@@ -65,6 +65,13 @@ def views(x: Array) -> tuple[Array, Array, Array]:
     return (x.ravel(), x[:, 1:4:2], np.concatenate([np.full((1, 4), 2, np.float32), x]))
 
 
+def padded_to(x: Array) -> tuple[Array, Array]:
+    rows = np.exp(x)
+    after = np.pad(rows, ((0, 80 - len(x)), (0, 0)), constant_values=0.5)
+    around = np.pad(rows, ((1, len(x)), (0, 0)), constant_values=0.5)
+    return after, around
+
+
 EXAMPLES = (
     Example(
         "LINEAR",
@@ -93,4 +100,12 @@ EXAMPLES = (
         lambda x: (x + np.int64(5 * len(x)).astype(np.int8),),
     ),
     Example("VIEWS", drawn(normal(0, 4)), views),
+    Example(
+        "RESHAPES",
+        drawn(normal(0, 4)),
+        lambda x: (x.reshape(-1, 2), x.reshape(1, -1, 2, 2), np.exp(x).ravel()),
+    ),
+    Example("LAST_ROWS", drawn(normal(0, 4)), lambda x: (np.exp(x[-1]), np.exp(x[-1:, 1::2]))),
+    Example("PADDED_TO", drawn(normal(0, 3)), padded_to),
+    Example("DECIDED", drawn(normal(0, 4), normal(0, 4)), lambda x, y: (x + y, np.float32(len(x)))),
 )

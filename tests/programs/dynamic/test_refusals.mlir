@@ -3,6 +3,7 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
   %zero = arith.constant 0.0 : f32
   %n = tensor.dim %x, %c0 : tensor<?x4xf32>
   %double = arith.muli %n, %c2 : index
@@ -10,8 +11,14 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
   BODY
   return %r : TYPE
 }
-// ----- RESHAPED
-%shape = tensor.from_elements %n, %c1 : tensor<2xindex>
+// ----- COMPUTED_SHAPE
+%shape = tensor.extract_slice %ids[0] [2] [1] : tensor<?xi32> to tensor<2xi32>
+  %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<2xi32>) -> tensor<?x?xf32>
+// ----- TURNED
+%shape = tensor.from_elements %c4, %n : tensor<2xindex>
+  %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<2xindex>) -> tensor<?x?xf32>
+// ----- OTHER_SHAPE
+%shape = tensor.from_elements %n, %c2 : tensor<2xindex>
   %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<2xindex>) -> tensor<?x?xf32>
 // ----- SOFTMAX
 %e = tensor.empty(%n) : tensor<?x4xf32>
@@ -21,8 +28,22 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
   %r = tensor.insert_slice %x into %e[0, 0] [%n, 4] [1, 1] : tensor<?x4xf32> into tensor<?x4xf32>
 // ----- BEFORE_OTHERS
 %r = tensor.concat dim(0) %x, %one : (tensor<?x4xf32>, tensor<1x4xf32>) -> tensor<?x4xf32>
-// ----- LAST
-%r = tensor.extract_slice %x[%last, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+// ----- BEFORE_THE_FIRST
+%before = arith.subi %n, %c2 : index
+  %r = tensor.extract_slice %x[%before, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+// ----- FROM_N_ON
+%long = tensor.empty(%double) : tensor<?x4xf32>
+  %r = tensor.extract_slice %long[%n, 0] [%n, 4] [1, 1] : tensor<?x4xf32> to tensor<?x4xf32>
+// ----- UNDECIDED
+%is = arith.cmpi ugt, %n, %c2 : index
+  cf.assert %is, "of 3 rows or more"
+  %r = math.exp %x : tensor<?x4xf32>
+// ----- PADDED_BELOW_0
+%less = arith.subi %c2, %n : index
+  %r = tensor.pad %x low[0, 0] high[%less, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %zero : f32
+  } : tensor<?x4xf32> to tensor<?x4xf32>
 // ----- INNER
 %t = tensor.empty(%n) : tensor<4x?xf32>
   %r = tensor.collapse_shape %t [[0, 1]] : tensor<4x?xf32> into tensor<?xf32>

@@ -219,3 +219,76 @@ func.func @narrow(%x: tensor<?xi8>) -> tensor<?xi8> {
   } -> tensor<?xi8>
   return %y : tensor<?xi8>
 }
+// ----- RESHAPES
+func.func @reshapes(%x: tensor<?x4xf32>) -> (tensor<?x2xf32>, tensor<1x?x2x2xf32>, tensor<?xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %double = arith.muli %n, %c2 : index
+  %all = arith.muli %n, %c4 : index
+  %halves = tensor.from_elements %double, %c2 : tensor<2xindex>
+  %squares = tensor.from_elements %c1, %n, %c2, %c2 : tensor<4xindex>
+  %flat = tensor.from_elements %all : tensor<1xindex>
+  %y = tensor.reshape %x(%halves) : (tensor<?x4xf32>, tensor<2xindex>) -> tensor<?x2xf32>
+  %z = tensor.reshape %x(%squares) : (tensor<?x4xf32>, tensor<4xindex>) -> tensor<1x?x2x2xf32>
+  %exp = math.exp %z : tensor<1x?x2x2xf32>
+  %f = tensor.reshape %exp(%flat) : (tensor<1x?x2x2xf32>, tensor<1xindex>) -> tensor<?xf32>
+  return %y, %z, %f : tensor<?x2xf32>, tensor<1x?x2x2xf32>, tensor<?xf32>
+}
+// ----- LAST_ROWS
+func.func @last_rows(%x: tensor<?x4xf32>) -> (tensor<4xf32>, tensor<1x2xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %last = arith.subi %n, %c1 : index
+  %exp = math.exp %x : tensor<?x4xf32>
+  %row = tensor.extract_slice %exp[%last, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<4xf32>
+  %part = tensor.extract_slice %exp[%last, 1] [1, 2] [1, 2] : tensor<?x4xf32> to tensor<1x2xf32>
+  return %row, %part : tensor<4xf32>, tensor<1x2xf32>
+}
+// ----- PADDED_TO
+func.func @padded_to(%x: tensor<?x3xf32>) -> (tensor<80x3xf32>, tensor<?x3xf32>) {
+  %c0 = arith.constant 0 : index
+  %c80 = arith.constant 80 : index
+  %half = arith.constant 0.5 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x3xf32>
+  %rest = arith.subi %c80, %n : index
+  %exp = math.exp %x : tensor<?x3xf32>
+  %y = tensor.pad %exp low[0, 0] high[%rest, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %half : f32
+  } : tensor<?x3xf32> to tensor<80x3xf32>
+  %z = tensor.pad %exp low[1, 0] high[%n, 0] {
+  ^bb0(%i: index, %j: index):
+    tensor.yield %half : f32
+  } : tensor<?x3xf32> to tensor<?x3xf32>
+  return %y, %z : tensor<80x3xf32>, tensor<?x3xf32>
+}
+// ----- DECIDED
+func.func @decided(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<f32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c99 = arith.constant 99 : index
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x4xf32>
+  %fit = arith.cmpi eq, %n, %m : index
+  cf.assert %fit, "mismatched size for broadcast"
+  %more = arith.muli %n, %c4 : index
+  %over = arith.remsi %more, %c4 : index
+  %whole = arith.cmpi eq, %over, %c0 : index
+  %some = arith.cmpi uge, %n, %c1 : index
+  %both = arith.andi %whole, %some : i1
+  cf.assert %both, "no rows"
+  %below = arith.cmpi slt, %n, %c99 : index
+  %length = arith.select %below, %m, %c99 : index
+  %bounded = arith.minsi %length, %c99 : index
+  %empty = tensor.empty(%bounded) : tensor<?x4xf32>
+  %sum = linalg.add ins(%x, %y : tensor<?x4xf32>, tensor<?x4xf32>) outs(%empty : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %integer = arith.index_cast %n : index to i64
+  %number = arith.sitofp %integer : i64 to f32
+  %count = tensor.from_elements %number : tensor<f32>
+  return %sum, %count : tensor<?x4xf32>, tensor<f32>
+}

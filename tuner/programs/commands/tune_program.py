@@ -134,7 +134,8 @@ def _tuned_sizes(
             print(f"note: n = {untuned}: not tuned: the budget has ended", file=sys.stderr)
             return
         shared = replace(form, run=replace(form.run, trials=share.trials, budget=share.budget))
-        tuned = _tuned_fusions(shared, backends, request_at(request, size, form.operation), size)
+        static = request_at(request, size, sizes.least, form.operation)
+        tuned = _tuned_fusions(shared, backends, static, size)
         if tuned is None:
             raise UsageError(f"{form.operation}: n = {size}: has no fusion that can be tuned")
         yield size, tuned
@@ -416,7 +417,7 @@ def _read(
     target = tuned.campaign.runs[0].settings.target
     request = _request(source.payload, target, options, source.entry, source.arguments)
     if source.size:
-        request = request_at(request, source.size, source.payload)
+        request = request_at(request, source.size, source.size, source.payload)
     request = replace(request, baselines=source.baselines)
     fusions = tuning.find(request, source.payload, source.cache)
     if {named.problem for named in fusions.problems} != set(tuned.problems):  # the heaviest are first

@@ -72,7 +72,7 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
     compiled: dict[int, CompiledProgram] = {}
 
     def specialize(size: int) -> StaticProgram:
-        return required(specialized(request.text, request.entry, size))
+        return required(specialized(request.text, request.entry, size, sizes.least))
 
     def compile_static(program: StaticProgram) -> FusedFunction | HostFunction:
         made = compile_and_check(replace(request, text=program.text, entry=None))

@@ -15,6 +15,7 @@ from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
 LEAST_BITS = 32  # of integers that hold each size
+FIRST_UNSIGNED = 6  # of the predicates of arith.cmpi: ult, after eq, ne, slt, sle, sgt, sge
 CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 HINT = "compile it at one size: replace each ? by a number"
 
@@ -28,11 +29,12 @@ def refusal(op: Op, why: str, hint: str = HINT) -> UsageError:
 class KnownSizes:
     """The shapes of tensors and the values of index numbers, as far as the function was read.
 
-    ``size``: n of the static program that is made. ``zero_padded``: tensors whose elements are 0 wherever a
-    size is beyond that of the call.
+    ``size``: n of the static program that is made, ``least``: the least n of its calls. ``zero_padded``:
+    tensors whose elements are 0 wherever a size is beyond that of the call.
     """
 
     size: int
+    least: int = 1
     shapes: dict[Value, Shape] = field(default_factory=dict)
     numbers: dict[Value, LinearSize] = field(default_factory=dict)
     zero_padded: set[Value] = field(default_factory=set)
@@ -54,6 +56,12 @@ class KnownSizes:
         if known is None:
             raise refusal(op, "a size that is not a multiple of the program's size n, plus a constant")
         return known
+
+    def limits(self, number: LinearSize) -> tuple[int, int]:
+        """Returns the least and the greatest value of a number over the n of all calls."""
+        first = number.at(self.least)
+        last = number.at(self.size)
+        return min(first, last), max(first, last)
 
     def mixed(self, op: Op, attribute: str, operands: Sequence[Value]) -> Shape:
         """Returns the sizes or offsets of an operation as functions of n.
@@ -101,11 +109,127 @@ def _constant(op: Op, _known: KnownSizes) -> LinearSize | None:
     number = constant_of(op.results[0])
     if number is None:
         return None
+    if _is_truth(op.results[0].type):
+        return static_size(abs(number))
     return static_size(number)
+
+
+def _is_truth(type_: ir.Type) -> bool:
+    return isinstance(type_, ir.IntegerType) and type_.width == 1
 
 
 def _same(op: Op, known: KnownSizes) -> LinearSize | None:
     return known.numbers.get(op.operands[0])
+
+
+def _sign_extended(op: Op, known: KnownSizes) -> LinearSize | None:
+    number = _same(op, known)
+    if number is not None and _is_truth(op.operands[0].type):
+        return number.scaled(-1)
+    return number
+
+
+def _zero_extended(op: Op, known: KnownSizes) -> LinearSize | None:
+    number = _same(op, known)
+    if number is None or not _are_positive([number], known):
+        return None
+    return number
+
+
+def _truncated(op: Op, known: KnownSizes) -> LinearSize | None:
+    number = _same(op, known)
+    width = op.results[0].type.width
+    if number is not None and number.is_static and not -(1 << width - 1) <= number.constant < 1 << width - 1:
+        return None
+    return number
+
+
+def _compared(op: Op, known: KnownSizes) -> LinearSize | None:
+    """Returns 1 for a comparison that holds at each n of the calls, 0 for one that holds at none."""
+    left, right = (known.numbers.get(operand) for operand in op.operands)
+    if left is None or right is None:
+        return None
+    predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+    if predicate >= FIRST_UNSIGNED:
+        if not _are_positive((left, right), known):
+            return None
+        predicate -= 4  # to the signed one
+    truth = PREDICATES[predicate](*known.limits(left.minus(right)))
+    return None if truth is None else static_size(int(truth))
+
+
+def _are_positive(numbers: Sequence[LinearSize], known: KnownSizes) -> bool:
+    return all(known.limits(number)[0] >= 0 for number in numbers)
+
+
+def _is_zero(low: int, high: int) -> bool | None:
+    if low == high == 0:
+        return True
+    return False if low > 0 or high < 0 else None
+
+
+def _is_below(low: int, high: int) -> bool | None:
+    if high < 0:
+        return True
+    return False if low >= 0 else None
+
+
+def _not(truth: bool | None) -> bool | None:
+    return None if truth is None else not truth
+
+
+# Of the predicates of arith.cmpi in their order: whether left - right, which is ``low`` to ``high``, fulfils
+# one; None: at some n.
+PREDICATES: Sequence[Callable[[int, int], bool | None]] = (
+    _is_zero,
+    lambda low, high: _not(_is_zero(low, high)),
+    _is_below,
+    lambda low, high: _not(_is_below(-high, -low)),
+    lambda low, high: _is_below(-high, -low),
+    lambda low, high: _not(_is_below(low, high)),
+)
+
+
+def _selected(op: Op, known: KnownSizes) -> LinearSize | None:
+    condition, chosen, other = (known.numbers.get(operand) for operand in op.operands)
+    if condition is None:
+        return chosen if chosen == other else None
+    return chosen if condition.constant else other
+
+
+def _extreme(sign: int, *, is_unsigned: bool) -> NumberRule:
+    """Returns the rule of a maximum (``sign`` 1) or minimum (-1) of which one operand is so at each n."""
+
+    def rule(op: Op, known: KnownSizes) -> LinearSize | None:
+        left, right = (known.numbers.get(operand) for operand in op.operands)
+        if left is None or right is None or (is_unsigned and not _are_positive((left, right), known)):
+            return None
+        low, high = known.limits(left.minus(right).scaled(sign))
+        if low >= 0:
+            return left
+        return right if high <= 0 else None
+
+    return rule
+
+
+def _truths(absorbing: int) -> NumberRule:
+    """Returns the rule of a logical operation on i1; one operand that is ``absorbing`` decides it."""
+
+    def rule(op: Op, known: KnownSizes) -> LinearSize | None:
+        if not _is_truth(op.results[0].type):
+            return None
+        truths = [known.numbers.get(operand) for operand in op.operands]
+        if static_size(absorbing) in truths:
+            return static_size(absorbing)
+        return None if None in truths else static_size(1 - absorbing)
+
+    return rule
+
+
+def _remainder(left: LinearSize, right: LinearSize) -> LinearSize | None:
+    if left.divided(right) is None:
+        return None
+    return static_size(0)
 
 
 def _dimension(op: Op, known: KnownSizes) -> LinearSize | None:
@@ -162,11 +286,20 @@ NUMBER_RULES: Mapping[str, NumberRule] = {
     "arith.floordivsi": _binary(LinearSize.divided),
     "arith.ceildivsi": _binary(LinearSize.divided),
     "arith.ceildivui": _binary(LinearSize.divided),
+    "arith.remsi": _binary(_remainder),
     "arith.index_cast": _same,
-    "arith.index_castui": _same,
-    "arith.extsi": _same,
-    "arith.extui": _same,
-    "arith.trunci": _same,
+    "arith.index_castui": _zero_extended,
+    "arith.extsi": _sign_extended,
+    "arith.extui": _zero_extended,
+    "arith.trunci": _truncated,
+    "arith.cmpi": _compared,
+    "arith.select": _selected,
+    "arith.andi": _truths(0),
+    "arith.ori": _truths(1),
+    "arith.maxsi": _extreme(1, is_unsigned=False),
+    "arith.minsi": _extreme(-1, is_unsigned=False),
+    "arith.maxui": _extreme(1, is_unsigned=True),
+    "arith.minui": _extreme(-1, is_unsigned=True),
     "affine.apply": _affine,
     "tensor.dim": _dimension,
 }

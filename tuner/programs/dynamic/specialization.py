@@ -43,8 +43,8 @@ class StaticProgram:
     added: tuple[SizeArgument, ...]  # arguments that follow those of the signature
 
 
-def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refusal:
-    """Returns the static program of a payload for n = ``size``, which runs at each n from 1 to ``size``.
+def specialized(text: str, entry: str | None, size: int, least: int = 1) -> StaticProgram | Refusal:
+    """Returns the static program of a payload for n = ``size``, which runs at each n from ``least`` on.
 
     ``entry``: name of the function; None: ``main``, or the only public function. Returns a Refusal, with
     operation and line, for an operation that could be wrong or fail at a padded size. Raises CandidateError
@@ -58,7 +58,7 @@ def specialized(text: str, entry: str | None, size: int) -> StaticProgram | Refu
         hide_others(module, name)
         run_passes(module, INLINE)
         try:
-            static = _static(module, name, size)
+            static = _static(module, name, KnownSizes(size, least))
         except UsageError as error:
             return Refusal(f"payload: {error.message}", error.hint)
     joined = joined_payload(static.text, split.resources)
@@ -107,22 +107,26 @@ def _is_dynamic(type_: ir.Type) -> bool:
     return isinstance(type_, ir.RankedTensorType) and not type_.has_static_shape
 
 
-def _static(module: ir.Module, name: str, size: int) -> StaticProgram:
+def _static(module: ir.Module, name: str, known: KnownSizes) -> StaticProgram:
     function = function_named(module, name)
     _require_block_of_tensors(function)
     normal_forms.prepare(module)
     normal_forms.generalize_named(module)
-    _generalize_reductions(module, name, size)
+    _generalize_reductions(module, name, KnownSizes(known.size, known.least))
     function = function_named(module, name)
-    known, reductions = _analyzed(function, size)
+    reductions = _analyzed(function, known)
     signature = _signature(function, known)
-    added = StaticFunction(function, known, size).make(reductions)
+    added = StaticFunction(function, known, known.size).make(reductions)
     run_passes(module, CLEAN)
-    return StaticProgram(str(module), size, signature, added)
+    return StaticProgram(str(module), known.size, signature, added)
 
 
-def _analyzed(function: Op, size: int) -> tuple[KnownSizes, list[ReductionOverN]]:
-    known = KnownSizes(size)
+def _analyzed(function: Op, known: KnownSizes) -> list[ReductionOverN]:
+    """Records the sizes of all tensors and numbers of a function in ``known``.
+
+    Returns the operations that reduce over a size which depends on n. Raises UsageError for an operation that
+    could be wrong or fail at a padded size.
+    """
     reductions = []
     block = function.regions[0].blocks[0]
     for argument in block.arguments:
@@ -145,15 +149,14 @@ def _analyzed(function: Op, size: int) -> tuple[KnownSizes, list[ReductionOverN]
                 reductions.append(reduction)
         else:
             note_tensor(op, known)
-    return known, reductions
+    return reductions
 
 
-def _generalize_reductions(module: ir.Module, name: str, size: int) -> None:
+def _generalize_reductions(module: ir.Module, name: str, known: KnownSizes) -> None:
     """Makes named operations generic that reduce over n, other than products: their bodies get masks."""
-    _, reductions = _analyzed(function_named(module, name), size)
     ops = [
         reduction.op
-        for reduction in reductions
+        for reduction in _analyzed(function_named(module, name), known)
         if reduction.op.name != "linalg.generic" and reduction.op.name not in PRODUCTS
     ]
     normal_forms.generalize_ops(module, ops)

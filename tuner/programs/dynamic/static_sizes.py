@@ -10,13 +10,23 @@ from dataclasses import dataclass, field
 
 from tuner.core.dynamic_sizes import LinearSize, shape_at
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value
 from tuner.mlir.ir.reading import ops_in, types_of
 from tuner.programs.dynamic.loop_rules import ReductionOverN
 from tuner.programs.dynamic.masks import add_masks, masked_along
-from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
+from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
 from tuner.programs.dynamic.size_numbers import pass_numbers
-from tuner.programs.dynamic.tensor_rules import pads_after, segments
+from tuner.programs.dynamic.tensor_rules import (
+    FROM_ELEMENTS,
+    RESHAPE,
+    dropped_dimensions,
+    is_at_n,
+    pads_after,
+    reshape_groups,
+    segments,
+)
+from tuner.programs.fusions.generics import collapse, empty, expand
 from tuner.programs.fusions.operations import (
     EMPTY,
     EXPAND,
@@ -27,6 +37,7 @@ from tuner.programs.fusions.operations import (
     body_of,
     defining,
     is_scalar_op,
+    is_tensor,
 )
 from tuner.programs.run.sized_types import MASK, NUMBER, SizeArgument
 
@@ -64,7 +75,7 @@ class StaticFunction:
         for op in ops_in(block):
             for dimension, size in pads.get(op, ()):
                 self._mask_padded(op, dimension, size)
-            self._with_sizes(op)
+            self._make_static_op(op)
         for reduction in reductions:
             add_masks(reduction, self._mask, self.known.zero_padded)
         for op in ops_in(block):
@@ -73,6 +84,20 @@ class StaticFunction:
         self._require_no_size(block)
         self._set_type(block)
         return tuple(self.arguments)
+
+    def _make_static_op(self, op: Op) -> None:
+        if op.name == SLICE and is_at_n(op, self.known):
+            self._replace(op, self._elements_at(op))
+        elif op.name == RESHAPE and self._is_padded(op):
+            sizes = op.operands[1].owner.operation
+            self._replace(op, self._reshaped(op))
+            if not list(sizes.results[0].uses):
+                sizes.erase()
+        elif self._is_number_of_n(op):
+            (number,) = op.operands
+            self._replace(op, self._looped(op, (), lambda _: number))
+        else:
+            self._with_sizes(op)
 
     def _make_static(self, tensor: Value) -> None:
         shape = list(shape_at(self.known.shapes[tensor], self.size))
@@ -101,11 +126,73 @@ class StaticFunction:
             new = recreated(op, [type_], kept, **attributes)
         for region, target in zip(op.regions, new.regions, strict=True):
             region.blocks[0].append_to(target)
-        self.known.shapes[new.results[0]] = self.known.shapes[old]
+        self._replace(op, new.results[0])
+
+    def _replace(self, op: Op, new: Value) -> None:
+        """Replaces the result of an operation by a tensor of static sizes, and erases the operation."""
+        old = op.results[0]
+        self.known.shapes[new] = self.known.shapes[old]
         if old in self.known.zero_padded:
-            self.known.zero_padded.add(new.results[0])
-        old.replace_all_uses_with(new.results[0])
+            self.known.zero_padded.add(new)
+        old.replace_all_uses_with(new)
         op.erase()
+
+    def _elements_at(self, op: Op) -> Value:
+        """Creates a loop that reads the elements of a slice which begins at a place that depends on n.
+
+          %r = tensor.extract_slice %x[%n_less_1, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<4xf32>
+        becomes
+          %r = linalg.generic outs(%empty : tensor<4xf32>) {
+            %j = linalg.index 0
+            %element = tensor.extract %x[%n_less_1, %j]
+        """
+        source = op.operands[0]
+        dropped = dropped_dimensions(op)
+        shape = shape_at(self.known.shapes[op.results[0]], self.size)
+        operands = iter(segments(op)[1])
+        places = list(ir.DenseI64ArrayAttr(op.attributes["static_offsets"]))
+        steps = list(ir.DenseI64ArrayAttr(op.attributes["static_strides"]))
+
+        def body(_: Value) -> Value:
+            loops = iter(range(len(shape)))
+            indices = []
+            for dimension, (place, step) in enumerate(zip(places, steps, strict=True)):
+                position = next(operands) if place == DYNAMIC_SIZE else building.index(place)
+                if dimension not in dropped:
+                    loop = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), next(loops))
+                    index = building.times(value("linalg.index", ir.IndexType.get(), dim=loop), step)
+                    position = building.total(position, index)
+                indices.append(position)
+            return value("tensor.extract", source.type.element_type, source, *indices)
+
+        return self._looped(op, shape, body)
+
+    def _is_padded(self, op: Op) -> bool:
+        return any(map(self.known.is_dynamic, filter(is_tensor, (*op.operands, *op.results))))
+
+    def _is_number_of_n(self, op: Op) -> bool:
+        """Returns whether an operation makes a tensor of rank 0 of a number that depends on n."""
+        is_number = op.name == FROM_ELEMENTS and not op.results[0].type.rank
+        return is_number and reads_size(op.operands[0], self.known)
+
+    def _looped(self, op: Op, shape: Sequence[int], body: building.Body) -> Value:
+        """Creates, before an operation, a generic that reads no tensor; returns its result."""
+        loops = building.dimensions(len(shape))
+        with op.location, ir.InsertionPoint(op):
+            start = empty(shape, op.results[0].type.element_type)
+            return building.generic([], start, [loops], [building.PARALLEL] * len(shape), body).results[0]
+
+    def _reshaped(self, op: Op) -> Value:
+        """Creates a ``tensor.collapse_shape`` and a ``tensor.expand_shape`` for a ``tensor.reshape``."""
+        source = op.operands[0]
+        shape = self.known.shapes[op.results[0]]
+        groups = reshape_groups(op, self.known.shapes[source], shape)
+        with op.location, ir.InsertionPoint(op):
+            if any(len(read) > 1 for read, _ in groups):
+                source = collapse(source, [read for read, _ in groups])
+            if any(len(made) > 1 for _, made in groups):
+                source = expand(source, [made for _, made in groups], shape_at(shape, self.size))
+        return source
 
     def _mixed(self, op: Op) -> dict[str, ir.Attribute]:
         """Returns the attributes of an operation's sizes and offsets, as numbers."""

@@ -12,10 +12,14 @@ from tuner.core.dynamic_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import groups_of
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import body_of, is_tensor
+from tuner.programs.fusions.operations import CONSTANT, body_of, defining, is_tensor
 
 TensorRule = Callable[[Op, KnownSizes], Shape]  # raises UsageError for what padding would make wrong
+FROM_ELEMENTS = "tensor.from_elements"
+RESHAPE = "tensor.reshape"
+ReshapeGroup = tuple[list[int], list[int]]  # dimensions of the source, and of the result
 ONE = static_size(1)
+NOTHING = static_size(0)
 
 
 def segments(op: Op) -> list[list[Value]]:
@@ -88,21 +92,104 @@ def _require_outermost(op: Op, groups: list[list[int]], divided: Shape, merged: 
     That is so if, in each group of dimensions, only dimensions of size 1 precede the one that depends on n.
     """
     for index, group in enumerate(groups):
-        sizes = [divided[dimension] for dimension in group if divided[dimension] != ONE]
-        rest = sizes[1:]
-        if any(not size.is_static for size in rest):
-            line = "a dimension that depends on n is not the first of those that are one dimension"
-            raise refusal(op, f"{line}: {shape_text(tuple(sizes))}")
-        first = sizes[0] if sizes else ONE
-        if first.scaled(prod(size.constant for size in rest)) != merged[index]:
+        sizes = [divided[dimension] for dimension in group]
+        if _require_first(op, sizes) != merged[index]:
             raise refusal(op, f"found {shape_text(tuple(sizes))} for a dimension of {merged[index].text}")
 
 
+def _require_first(op: Op, factors: Sequence[LinearSize]) -> LinearSize:
+    """Returns the product of sizes that are one dimension in another shape.
+
+    Raises UsageError where one that depends on n follows a size other than 1.
+    """
+    sizes = [size for size in factors if size != ONE]
+    rest = sizes[1:]
+    if any(not size.is_static for size in rest):
+        line = "a dimension that depends on n is not the first of those that are one dimension"
+        raise refusal(op, f"{line}: {shape_text(tuple(sizes))}")
+    first = sizes[0] if sizes else ONE
+    return first.scaled(prod(size.constant for size in rest))
+
+
+def _reshape(op: Op, known: KnownSizes) -> Shape:
+    source, shape_operand = op.operands
+    sizes = defining(shape_operand)
+    if sizes is not None and sizes.name == FROM_ELEMENTS:
+        shape = tuple(known.number(op, size) for size in sizes.operands)
+    elif sizes is not None and sizes.name == CONSTANT:
+        shape = tuple(map(static_size, ir.DenseIntElementsAttr(sizes.attributes["value"])))
+    else:
+        raise refusal(op, "its shape is computed: allowed sizes that are multiples of n, plus a constant")
+    before = known.shape(source)
+    for read, made in reshape_groups(op, before, shape):
+        _require_first(op, [before[dimension] for dimension in read])
+        _require_first(op, [shape[dimension] for dimension in made])
+    return shape
+
+
+def reshape_groups(op: Op, source: Shape, target: Shape) -> list[ReshapeGroup]:
+    """Returns the groups of dimensions of a ``tensor.reshape`` that have the same elements, in order.
+
+    Raises UsageError unless the products of the sizes of each group are equal at each n.
+    """
+    groups: list[ReshapeGroup] = []
+    left = [*enumerate(source)][::-1]
+    right = [*enumerate(target)][::-1]
+    while left and right:
+        group: ReshapeGroup = ([], [])
+        before = _grown(op, ONE, left, group[0])
+        after = _grown(op, ONE, right, group[1])
+        while before != after:
+            if left and (not right or (before.of_n, before.constant) < (after.of_n, after.constant)):
+                before = _grown(op, before, left, group[0])
+            elif right:
+                after = _grown(op, after, right, group[1])
+            else:
+                raise refusal(op, f"found {shape_text(source)}, which is not {shape_text(target)} at each n")
+        groups.append(group)
+    for rest, side in ((left, 0), (right, 1)):
+        for dimension, size in reversed(rest):
+            if size != ONE or not groups:
+                raise refusal(op, f"found {shape_text(source)}, which is not {shape_text(target)} at each n")
+            groups[-1][side].append(dimension)
+    return groups
+
+
+def _grown(op: Op, size: LinearSize, rest: list[tuple[int, LinearSize]], group: list[int]) -> LinearSize:
+    """Moves the next dimension of ``rest`` into a group; returns the product of its size and ``size``."""
+    dimension, factor = rest.pop()
+    group.append(dimension)
+    product = size.times(factor)
+    if product is None:
+        raise refusal(op, f"a dimension of {size.text} x {factor.text}")
+    return product
+
+
 def _slice(op: Op, known: KnownSizes) -> Shape:
-    _, offsets, sizes, strides = segments(op)
-    shape = _window(op, known, offsets, sizes, strides)
-    dropped = _dropped(op, len(shape), op.results[0].type)
+    """Returns the shape of a slice, which may begin at a place that depends on n, as the last rows do."""
+    (source,), offsets, sizes, strides = segments(op)
+    shape = known.mixed(op, "static_sizes", sizes)
+    steps = known.mixed(op, "static_strides", strides)
+    places = known.mixed(op, "static_offsets", offsets)
+    for size, place, step, whole in zip(shape, places, steps, known.shape(source), strict=True):
+        if not step.is_static:
+            raise refusal(op, f"it steps by {step.text}: allowed numbers without n")
+        if place.is_static:
+            continue
+        if not size.is_static or step != ONE:
+            line = f"{size.text} elements from {place.text} on, in steps of {step.text}"
+            raise refusal(op, f"{line}: allowed a number of elements without n, in steps of 1")
+        if known.limits(place)[0] < 0 or known.limits(whole.minus(place).minus(size))[0] < 0:
+            line = f"elements {place.text} to {place.plus(size).text} of {whole.text}"
+            raise refusal(op, f"{line}, which do not exist at each n from {known.least} on")
+    dropped = dropped_dimensions(op)
     return tuple(size for dimension, size in enumerate(shape) if dimension not in dropped)
+
+
+def is_at_n(op: Op, known: KnownSizes) -> bool:
+    """Returns whether a ``tensor.extract_slice`` begins at a place that depends on n."""
+    places = known.mixed(op, "static_offsets", segments(op)[1])
+    return not all(place.is_static for place in places)
 
 
 def _window(
@@ -115,15 +202,16 @@ def _window(
     return known.mixed(op, "static_sizes", sizes)
 
 
-def _dropped(op: Op, rank: int, reduced: ir.RankedTensorType) -> set[int]:
+def dropped_dimensions(op: Op) -> set[int]:
     """Returns the dimensions of size 1 that a slice drops from its result.
 
     Chosen from the last dimension on, as MLIR chooses them.
     """
     sizes = list(ir.DenseI64ArrayAttr(op.attributes["static_sizes"]))
+    reduced = op.results[0].type
     dropped: set[int] = set()
     position = reduced.rank - 1
-    for dimension in reversed(range(rank)):
+    for dimension in reversed(range(len(sizes))):
         if position >= 0 and reduced.shape[position] == sizes[dimension]:
             position -= 1
         elif sizes[dimension] == 1:
@@ -171,8 +259,10 @@ def _pad(op: Op, known: KnownSizes) -> Shape:
         strict=True,
     )
     for size, before, after in pairs:
-        if not before.is_static or not after.is_static:
-            raise refusal(op, f"it pads by {before.text} and {after.text}: allowed numbers without n")
+        if not before.is_static:
+            raise refusal(op, f"it pads by {before.text} in front: allowed numbers without n")
+        if known.limits(after)[0] < 0:
+            raise refusal(op, f"it pads by {after.text}, which is below 0 at some n up to {known.size}")
         shape.append(before.plus(size).plus(after))
     return tuple(shape)
 
@@ -196,12 +286,13 @@ TENSOR_RULES: Mapping[str, TensorRule] = {
     "tensor.expand_shape": _expand,
     "tensor.extract": _element,
     "tensor.extract_slice": _slice,
-    "tensor.from_elements": _elements,
+    FROM_ELEMENTS: _elements,
     "tensor.insert_slice": _insert,
     "tensor.pad": _pad,
+    RESHAPE: _reshape,
     "tensor.splat": _splat,
 }
-KEEP_ZEROS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape")  # padding of 0 stays 0
+KEEP_ZEROS = ("tensor.cast", "tensor.collapse_shape", "tensor.expand_shape", RESHAPE)  # padding of 0 stays 0
 
 
 def note_tensor(op: Op, known: KnownSizes) -> None:
@@ -232,5 +323,5 @@ def pads_after(op: Op, known: KnownSizes) -> list[tuple[int, LinearSize]]:
     return [
         (dimension, sizes[dimension])
         for dimension, after in enumerate(numbers)
-        if after.constant and not sizes[dimension].is_static
+        if after != NOTHING and not sizes[dimension].is_static
     ]

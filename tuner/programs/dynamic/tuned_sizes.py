@@ -13,18 +13,19 @@ TIMEOUT_S = 60.0  # of making a static program
 LEAST_BUDGET_S = 1.0  # of tuning one
 
 
-def request_at(request: ProgramRequest, size: int, name: str) -> ProgramRequest:
+def request_at(request: ProgramRequest, size: int, least: int, name: str) -> ProgramRequest:
     """Returns the request for the static program of a payload at n = ``size``, as a call of that n runs it.
 
-    A child process makes the program. ``name``: the payload's, for error messages. Raises UsageError for a
-    payload without such a program, with operation and line.
+    A child process makes the program, for calls from n = ``least`` on. ``name``: the payload's, for error
+    messages. Raises UsageError for a payload without such a program, with operation and line.
     """
     payload = split_payload(request.text)
     with named_in_errors(name, request.text):
-        program = required(in_child(specialized, payload.text, request.entry, size, timeout_s=TIMEOUT_S))
-    arguments = (*request.arguments, *_size_options(program))
+        arguments = (payload.text, request.entry, size, least)
+        program = required(in_child(specialized, *arguments, timeout_s=TIMEOUT_S))
+    options = (*request.arguments, *_size_options(program))
     text = joined_payload(program.text, payload.resources)
-    return replace(request, text=text, written="", entry=None, arguments=arguments)
+    return replace(request, text=text, written="", entry=None, arguments=options)
 
 
 def _size_options(program: StaticProgram) -> list[str]:
