@@ -18,6 +18,7 @@ GREATEST_SIZE = 1 << 20
 TUNED_SIZES = 4  # of a range: with the fallback to a similar fusion the sizes between them are near
 CHECKED_SIZES = 6
 _TEXT = re.compile(r"([0-9]{1,7})(?:\.\.([0-9]{1,7}))?")
+_LINEAR = re.compile(r"(?P<factor>-?[0-9]*)n(?P<constant>[+-][0-9]+)?|(?P<static>-?[0-9]+)")
 T = TypeVar("T")
 
 
@@ -27,6 +28,20 @@ class LinearSize:
 
     of_n: int = 0
     constant: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> "LinearSize":
+        """Returns the function of a text such as ``n``, ``2n+1`` or ``8``, as ``text`` writes it.
+
+        Raises UsageError for another text.
+        """
+        match = _LINEAR.fullmatch(text)
+        if match is None:
+            raise UsageError(f"found the size {text[:40]!r}, allowed one such as n, 2n+1 or 8")
+        if match["static"]:
+            return cls(0, int(match["static"]))
+        factor = {"": 1, "-": -1}.get(match["factor"]) or int(match["factor"])
+        return cls(factor, int(match["constant"] or 0))
 
     @property
     def is_static(self) -> bool:

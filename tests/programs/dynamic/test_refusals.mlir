@@ -12,8 +12,8 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
   return %r : TYPE
 }
 // ----- COMPUTED_SHAPE
-%shape = tensor.extract_slice %ids[0] [2] [1] : tensor<?xi32> to tensor<2xi32>
-  %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<2xi32>) -> tensor<?x?xf32>
+%shape = tensor.extract_slice %ids[0] [1] [1] : tensor<?xi32> to tensor<1xi32>
+  %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<1xi32>) -> tensor<?xf32>
 // ----- TURNED
 %shape = tensor.from_elements %c4, %n : tensor<2xindex>
   %r = tensor.reshape %x(%shape) : (tensor<?x4xf32>, tensor<2xindex>) -> tensor<?x?xf32>
@@ -31,6 +31,8 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
 // ----- BEFORE_THE_FIRST
 %before = arith.subi %n, %c2 : index
   %r = tensor.extract_slice %x[%before, 0] [1, 4] [1, 1] : tensor<?x4xf32> to tensor<1x4xf32>
+// ----- PAST_THE_END
+%r = tensor.extract_slice %x[0, 0] [2, 4] [1, 1] : tensor<?x4xf32> to tensor<2x4xf32>
 // ----- FROM_N_ON
 %long = tensor.empty(%double) : tensor<?x4xf32>
   %r = tensor.extract_slice %long[%n, 0] [%n, 4] [1, 1] : tensor<?x4xf32> to tensor<?x4xf32>
@@ -118,4 +120,8 @@ func.func @f(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
 // ----- MEMORY
 func.func @f(%x: memref<?x4xf32>, %y: index) {
   return
+}
+// ----- SIZES
+func.func @f(%x: tensor<?xf32> {tuner.sizes = ["n", "n"]}) -> tensor<?xf32> {
+  return %x : tensor<?xf32>
 }

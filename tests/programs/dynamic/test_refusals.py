@@ -6,11 +6,11 @@ import pytest
 
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Refusal
-from tuner.programs.dynamic.specialization import specialized
+from tuner.programs.dynamic.specialization import Unproved, specialized
 
 # the body of a program -> the type of its result, and how its refusal begins
 REFUSED = {
-    "COMPUTED_SHAPE": ("tensor<?x?xf32>", "tensor.reshape at line 11:8: its shape is computed"),
+    "COMPUTED_SHAPE": ("tensor<?xf32>", "tensor.reshape at line 11:8: its shape is computed"),
     "OTHER_SHAPE": ("tensor<?x?xf32>", "tensor.reshape at line 11:8: found n x 4, which is not n x 2"),
     "TURNED": (
         "tensor<?x?xf32>",
@@ -20,9 +20,13 @@ REFUSED = {
     "TWICE": ("tensor<?x4xf32>", "tensor.insert_slice at line 11:8: n elements at 0 of 2n: its padding"),
     "BEFORE_OTHERS": ("tensor<?x4xf32>", "tensor.concat at line 10:8: only the last part may have"),
     "BEFORE_THE_FIRST": ("tensor<1x4xf32>", "tensor.extract_slice at line 11:8: elements n-2 to n-1 of n"),
+    "PAST_THE_END": (
+        "tensor<2x4xf32>",
+        "tensor.extract_slice at line 10:8: elements 0 to 2 of n",
+    ),
     "FROM_N_ON": (
         "tensor<?x4xf32>",
-        "tensor.extract_slice at line 11:8: n elements from n on, in",
+        "tensor.extract_slice at line 11:8: n elements from n",
     ),
     "UNDECIDED": ("tensor<?x4xf32>", "cf.assert at line 11:3: a number that depends on the size n"),
     "INNER": ("tensor<?xf32>", "tensor.collapse_shape at line 11:8: a dimension that depends on n"),
@@ -68,3 +72,32 @@ def test_a_program_without_a_dynamic_size_has_none_to_choose() -> None:
 def test_a_program_on_memory_is_refused_by_its_argument() -> None:
     with pytest.raises(CandidateError, match=r"argument 0: found memref<\?x4xf32>, allowed tensors"):
         specialized(text_beside(__file__, "MEMORY"), None, 8)
+
+
+def test_all_refused_operations_are_known_but_not_what_reads_them() -> None:
+    first, second = (text_beside(__file__, name).rstrip() for name in ("BEFORE_OTHERS", "PADDED_BY_N"))
+    lines = (
+        first.replace("%r =", "%long ="),
+        "%e = math.exp %long : tensor<?x4xf32>",
+        second.replace("%r =", "%padded ="),
+        "%r = arith.addf %e, %padded : tensor<?x4xf32>",
+    )
+    body = "\n  ".join(lines)
+    text = text_beside(__file__, "WHOLE").replace("BODY", body).replace("TYPE", "tensor<?x4xf32>")
+    refused = specialized(text, None, 8)
+    assert isinstance(refused, Unproved)
+    reasons = [why for _, why in refused.operations]
+    assert [why.partition(":")[0] for why in reasons] == [
+        "only the last part may have a size that depends on n",
+        "it pads by n in front",
+    ]
+
+
+def test_an_argument_with_other_sizes_than_its_type_is_refused() -> None:
+    text = text_beside(__file__, "SIZES")
+    refused = specialized(text, None, 8)
+    assert isinstance(refused, Unproved)
+    assert "tuner.sizes: found 2 sizes for tensor<?xf32>, allowed one for each ?" in refused.text
+    unread = specialized(text.replace('"n", "n"', '"n*n"'), None, 8)
+    assert isinstance(unread, Unproved)
+    assert "found the size 'n*n', allowed one such as n, 2n+1 or 8" in unread.text

@@ -292,3 +292,21 @@ func.func @decided(%x: tensor<?x4xf32>, %y: tensor<?x4xf32>) -> (tensor<?x4xf32>
   %count = tensor.from_elements %number : tensor<f32>
   return %sum, %count : tensor<?x4xf32>, tensor<f32>
 }
+// ----- TWICE_AND_ONE
+func.func @twice_and_one(%x: tensor<?x3xf32>, %y: tensor<?x3xf32> {tuner.sizes = ["2n+1"]})
+    -> (tensor<?x3xf32>, tensor<3xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x3xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x3xf32>
+  %double = arith.addi %n, %n : index
+  %more = arith.addi %double, %c1 : index
+  %fit = arith.cmpi eq, %m, %more : index
+  cf.assert %fit, "of other sizes"
+  %exp = math.exp %y : tensor<?x3xf32>
+  %empty = tensor.empty() : tensor<3xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%empty : tensor<3xf32>) -> tensor<3xf32>
+  %sum = linalg.reduce { arith.addf } ins(%exp : tensor<?x3xf32>) outs(%zeros : tensor<3xf32>) dimensions = [0]
+  return %exp, %sum : tensor<?x3xf32>, tensor<3xf32>
+}

@@ -5,13 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.dynamic.programs import EXAMPLES, Example
+from tests.programs.dynamic.programs import EXAMPLES, Example, poisoned
 from tuner.core.dynamic_sizes import SizeRange
-from tuner.mlir.bindings import ir
-from tuner.programs.dynamic.size_analysis import KnownSizes
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, specialized
 from tuner.programs.interpreter.host_functions import read_function
-from tuner.programs.run.sized_types import PaddedArray
 
 SIZES = SizeRange(1, 70)
 
@@ -49,41 +46,15 @@ def test_a_static_program_is_right_at_each_size_that_it_serves(example: Example,
             np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)
 
 
-@pytest.fixture
-def poisoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Padding of arguments of floats is NaN, and programs do not rely on anything else.
-
-    Indices keep 0: another number would be out of the tensors that they read.
-    """
-    known_before = KnownSizes.note_argument
-    filled_before = PaddedArray.filled
-
-    def note(self: Any, argument: Any) -> None:
-        known_before(self, argument)
-        if isinstance(argument.type.element_type, ir.FloatType):
-            self.zero_padded.discard(argument)
-
-    def filled(self: Any, argument: Any, size: int) -> Any:
-        array = filled_before(self, argument, size).copy()
-        inside = tuple(map(slice, argument.shape))
-        if array.dtype.kind == "f":
-            array[...] = np.nan
-            array[inside] = argument
-        return array
-
-    monkeypatch.setattr(KnownSizes, "note_argument", note)
-    monkeypatch.setattr(PaddedArray, "filled", filled)
-
-
-@pytest.mark.usefixtures("poisoned")
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
 def test_nan_in_all_padding_reaches_no_result_at_any_size(example: Example) -> None:
-    function = program_of_sizes(SIZES, lambda at: static_program(example.text, at), interpreted)
-    function.ladder = (SIZES.greatest,)
-    rng = np.random.default_rng(0)
-    for n in range(SIZES.least, SIZES.greatest + 1):
-        arguments = example.draw(rng, n)
-        results = function(*arguments)
-        listed = results if isinstance(results, tuple) else (results,)
-        for result, expected in zip(listed, example.results(*arguments), strict=True):
-            np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)
+    with poisoned():
+        function = program_of_sizes(SIZES, lambda at: static_program(example.text, at), interpreted)
+        function.ladder = (SIZES.greatest,)
+        rng = np.random.default_rng(0)
+        for n in range(SIZES.least, SIZES.greatest + 1):
+            arguments = example.draw(rng, n)
+            results = function(*arguments)
+            listed = results if isinstance(results, tuple) else (results,)
+            for result, expected in zip(listed, example.results(*arguments), strict=True):
+                np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)

@@ -20,9 +20,21 @@ CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 HINT = "compile it at one size: replace each ? by a number"
 
 
-def refusal(op: Op, why: str, hint: str = HINT) -> UsageError:
-    """Returns the UsageError for an operation that a program of a dynamic size cannot have, and why."""
-    return UsageError(f"{op.name} {location_of(op)}: {why}", hint)
+SIZES = "tuner.sizes"  # attribute of an argument: the text of each of its dynamic sizes, as ["n", "2n+1"]
+
+
+class UnprovedError(UsageError):
+    """An operation for which it is not proved that padding reaches no result: its MLIR location, and why."""
+
+    def __init__(self, message: str, hint: str = "", location: str = "", why: str = "") -> None:
+        super().__init__(message, hint)
+        self.location = location
+        self.why = why
+
+
+def refusal(op: Op, why: str, hint: str = HINT) -> UnprovedError:
+    """Returns the error for an operation that a program of a dynamic size cannot have, and why."""
+    return UnprovedError(f"{op.name} {location_of(op)}: {why}", hint, str(op.location), why)
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +50,8 @@ class KnownSizes:
     shapes: dict[Value, Shape] = field(default_factory=dict)
     numbers: dict[Value, LinearSize] = field(default_factory=dict)
     zero_padded: set[Value] = field(default_factory=set)
+    refused: list[UnprovedError] = field(default_factory=list)
+    unknown: set[Value] = field(default_factory=set)  # results of refused operations, and of what reads them
 
     def shape(self, tensor: Value) -> Shape:
         """Returns the shape of a tensor of the function."""
@@ -78,12 +92,19 @@ class KnownSizes:
                 sizes.append(static_size(number))
         return tuple(sizes)
 
-    def note_argument(self, argument: Value) -> None:
-        """Records the shape of an argument: each dynamic size is n; the caller pads with zeros."""
-        self.shapes[argument] = tuple(
-            SIZE_N if argument.type.is_dynamic_dim(dimension) else static_size(argument.type.shape[dimension])
-            for dimension in range(argument.type.rank)
-        )
+    def note_argument(self, argument: Value, sizes: Sequence[LinearSize] = ()) -> None:
+        """Records the shape of an argument, which the caller pads with zeros.
+
+        ``sizes``: its dynamic sizes, in the order of its dimensions; (): each is n. Raises UsageError for
+        another number of sizes than the argument has.
+        """
+        dynamic = iter(sizes or [SIZE_N] * argument.type.shape.count(DYNAMIC_SIZE))
+        shape = [
+            next(dynamic, None) if size == DYNAMIC_SIZE else static_size(size) for size in argument.type.shape
+        ]
+        if None in shape or next(dynamic, None) is not None:
+            raise UsageError(f"{SIZES}: found {len(sizes)} sizes for {argument.type}, allowed one for each ?")
+        self.shapes[argument] = tuple(filter(None, shape))
         self.zero_padded.add(argument)
 
     def note_static(self, tensor: Value) -> None:

@@ -7,19 +7,25 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.core.dynamic_sizes import SizeRange
+from tuner.core.dynamic_sizes import LinearSize, SizeRange
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import function_type, name_of, ops_in, types_of
+from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, name_of, ops_in, types_of
 from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.dynamic.loop_rules import PRODUCTS, ReductionOverN, note_loops
-from tuner.programs.dynamic.size_analysis import KnownSizes, note_number, refusal
+from tuner.programs.dynamic.size_analysis import (
+    SIZES,
+    KnownSizes,
+    UnprovedError,
+    note_number,
+    refusal,
+)
 from tuner.programs.dynamic.static_sizes import StaticFunction
 from tuner.programs.dynamic.tensor_rules import note_tensor
 from tuner.programs.fusions import normal_forms
-from tuner.programs.fusions.operations import is_tensor
+from tuner.programs.fusions.operations import is_tensor, read_by
 from tuner.programs.fusions.payload import INLINE, TERMINATOR
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.run.sized_function import SizedFunction, SizedMember
@@ -43,12 +49,20 @@ class StaticProgram:
     added: tuple[SizeArgument, ...]  # arguments that follow those of the signature
 
 
-def specialized(text: str, entry: str | None, size: int, least: int = 1) -> StaticProgram | Refusal:
+@dataclass(frozen=True)
+class Unproved(Refusal):
+    """Why a payload has no static program; ``operations``: (MLIR location, reason) per refused operation."""
+
+    operations: tuple[tuple[str, str], ...] = ()
+
+
+def specialized(text: str, entry: str | None, size: int, least: int = 1) -> StaticProgram | Unproved:
     """Returns the static program of a payload for n = ``size``, which runs at each n from ``least`` on.
 
-    ``entry``: name of the function; None: ``main``, or the only public function. Returns a Refusal, with
-    operation and line, for an operation that could be wrong or fail at a padded size. Raises CandidateError
-    (BIND) for text that does not parse, and for a function that takes other arguments than tensors.
+    ``entry``: name of the function; None: ``main``, or the only public function. Returns a refusal, with
+    the first operation and its line, for operations that could be wrong or fail at a padded size. Raises
+    CandidateError (BIND) for text that does not parse, and for a function that takes other arguments than
+    tensors.
     """
     split = split_payload(text)
     with new_context(), ir.Location.unknown():
@@ -57,10 +71,13 @@ def specialized(text: str, entry: str | None, size: int, least: int = 1) -> Stat
         name = entry_of(module, entry)
         hide_others(module, name)
         run_passes(module, INLINE)
+        known = KnownSizes(size, least)
         try:
-            static = _static(module, name, KnownSizes(size, least))
+            static = _static(module, name, known)
         except UsageError as error:
-            return Refusal(f"payload: {error.message}", error.hint)
+            refused = known.refused or [error]
+            places = [(known.location, known.why) for known in refused if isinstance(known, UnprovedError)]
+            return Unproved(f"payload: {refused[0].message}", refused[0].hint, tuple(places))
     joined = joined_payload(static.text, split.resources)
     return StaticProgram(joined, size, static.signature, static.added)
 
@@ -112,7 +129,8 @@ def _static(module: ir.Module, name: str, known: KnownSizes) -> StaticProgram:
     _require_block_of_tensors(function)
     normal_forms.prepare(module)
     normal_forms.generalize_named(module)
-    _generalize_reductions(module, name, KnownSizes(known.size, known.least))
+    first = KnownSizes(known.size, known.least, refused=known.refused)
+    _generalize_reductions(module, name, first)
     function = function_named(module, name)
     reductions = _analyzed(function, known)
     signature = _signature(function, known)
@@ -124,32 +142,60 @@ def _static(module: ir.Module, name: str, known: KnownSizes) -> StaticProgram:
 def _analyzed(function: Op, known: KnownSizes) -> list[ReductionOverN]:
     """Records the sizes of all tensors and numbers of a function in ``known``.
 
-    Returns the operations that reduce over a size which depends on n. Raises UsageError for an operation that
-    could be wrong or fail at a padded size.
+    Returns the operations that reduce over a size which depends on n. Raises UsageError for operations that
+    could be wrong or fail at a padded size; ``known.refused`` has all of them.
     """
     reductions = []
     block = function.regions[0].blocks[0]
-    for argument in block.arguments:
-        known.note_argument(argument)
+    for argument, sizes in zip(block.arguments, _sizes_of_arguments(function), strict=True):
+        known.note_argument(argument, sizes)
     for op in ops_in(block):
-        tensors = list(filter(is_tensor, (*op.operands, *op.results)))
-        is_static = all(value.type.has_static_shape for value in tensors)
-        is_padded = any(map(known.is_dynamic, filter(is_tensor, op.operands)))
-        is_scalar = op.name.startswith(SCALARS) and not any(map(_is_dynamic, types_of(op.results)))
-        if op.name == TERMINATOR or is_scalar:
-            note_number(op, known)
-            for result in filter(is_tensor, op.results):
-                known.note_static(result)
-        elif is_static and not is_padded:
-            for result in filter(is_tensor, op.results):
-                known.note_static(result)
-        elif op.name.startswith("linalg."):
-            reduction = note_loops(op, known)
-            if reduction is not None:
-                reductions.append(reduction)
-        else:
-            note_tensor(op, known)
+        if not known.unknown.isdisjoint(read_by(op)):
+            known.unknown.update(op.results)
+            continue
+        try:
+            reduction = _noted(op, known)
+        except UnprovedError as error:
+            known.refused.append(error)
+            known.unknown.update(op.results)
+            continue
+        if reduction is not None:
+            reductions.append(reduction)
+    if known.refused:
+        raise known.refused[0]
     return reductions
+
+
+def _sizes_of_arguments(function: Op) -> list[tuple[LinearSize, ...]]:
+    """Returns, for each argument, what its attribute SIZES says of its dynamic sizes; () without it."""
+    count = len(function_type(function).inputs)
+    if ARGUMENT_ATTRIBUTES not in function.attributes:
+        return [()] * count
+    sizes = []
+    for attributes in ir.ArrayAttr(function.attributes[ARGUMENT_ATTRIBUTES]):
+        texts = ir.ArrayAttr(ir.DictAttr(attributes)[SIZES]) if SIZES in ir.DictAttr(attributes) else ()
+        sizes.append(tuple(LinearSize.parse(ir.StringAttr(text).value) for text in texts))
+    return sizes
+
+
+def _noted(op: Op, known: KnownSizes) -> ReductionOverN | None:
+    """Records the sizes of the results of an operation; returns its reduction over n, None without one."""
+    tensors = list(filter(is_tensor, (*op.operands, *op.results)))
+    is_static = all(value.type.has_static_shape for value in tensors)
+    is_padded = any(map(known.is_dynamic, filter(is_tensor, op.operands)))
+    is_scalar = op.name.startswith(SCALARS) and not any(map(_is_dynamic, types_of(op.results)))
+    if op.name == TERMINATOR or is_scalar:
+        note_number(op, known)
+        for result in filter(is_tensor, op.results):
+            known.note_static(result)
+    elif is_static and not is_padded:
+        for result in filter(is_tensor, op.results):
+            known.note_static(result)
+    elif op.name.startswith("linalg."):
+        return note_loops(op, known)
+    else:
+        note_tensor(op, known)
+    return None
 
 
 def _generalize_reductions(module: ir.Module, name: str, known: KnownSizes) -> None:

@@ -174,12 +174,11 @@ def _slice(op: Op, known: KnownSizes) -> Shape:
     for size, place, step, whole in zip(shape, places, steps, known.shape(source), strict=True):
         if not step.is_static:
             raise refusal(op, f"it steps by {step.text}: allowed numbers without n")
-        if place.is_static:
-            continue
-        if not size.is_static or step != ONE:
+        if not place.is_static and (not size.is_static or step != ONE):
             line = f"{size.text} elements from {place.text} on, in steps of {step.text}"
             raise refusal(op, f"{line}: allowed a number of elements without n, in steps of 1")
-        if known.limits(place)[0] < 0 or known.limits(whole.minus(place).minus(size))[0] < 0:
+        rest = whole.minus(place).minus(size.scaled(step.constant)).plus(static_size(step.constant - 1))
+        if known.limits(place)[0] < 0 or known.limits(rest)[0] < 0:
             line = f"elements {place.text} to {place.plus(size).text} of {whole.text}"
             raise refusal(op, f"{line}, which do not exist at each n from {known.least} on")
     dropped = dropped_dimensions(op)

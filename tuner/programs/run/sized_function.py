@@ -99,7 +99,7 @@ class SizedFunction:
         """Takes a program's types; makes no static program yet.
 
         Args:
-            signature: types; each size of an argument that depends on n is n.
+            signature: types, of which an argument has a size that depends on n.
             sizes: the range of n.
             ladder: sizes of the static programs, ascending, of which the last is the greatest n.
             member_of: compiles or loads the static program of a size of the ladder.
@@ -110,8 +110,7 @@ class SizedFunction:
         self._member_of = member_of
         self._compiled: dict[int, _ReadyMember] = {}
         self._at: dict[int, int] = {}  # n -> the size that serves it
-        buffers = [type_.buffer for type_ in signature.arguments]
-        self._expected = [(numpy_type(buffer.element), buffer.shape) for buffer in buffers]
+        self._expected = [(numpy_type(type_.element), type_.shape) for type_ in signature.arguments]
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
@@ -194,10 +193,17 @@ class SizedFunction:
             >>> loaded(np.ones(2, np.float32))
             array([2., 2.], dtype=float32)
         """
+        self.save(self.signature, Path(folder))
+
+    def save(self, signature: SizedSignature, folder: Path) -> None:
+        """Writes the program as ``export`` does, for calls by another signature.
+
+        ``signature`` may have arguments and results in another order, and say which the static programs take.
+        """
         self.prepare()
         members = [self._compiled[size].member for size in self.ladder]
         programs = tuple(_exported(member, self.signature.entry) for member in members)
-        save_sizes(SizedImage(self.signature, self.sizes, programs), Path(folder))
+        save_sizes(SizedImage(signature, self.sizes, programs), folder)
 
     def close(self) -> None:
         """Frees the static programs; the next call compiles again."""
@@ -225,9 +231,12 @@ class SizedFunction:
             if not is_plain or len(argument.shape) != len(shape):
                 return 0
             for length, expected in zip(argument.shape, shape, strict=True):
-                if expected is None and size in (0, length):
-                    size = length
-                elif expected != length:
+                if not expected.of_n:
+                    if length != expected.constant:
+                        return 0
+                    continue
+                size = size or expected.size_for(length)
+                if length != expected.at(size):
                     return 0
         if self.sizes.least <= size <= self.sizes.greatest:
             return size
@@ -248,7 +257,11 @@ class SizedFunction:
         for index, (array, type_) in enumerate(zip(arrays, self.signature.arguments, strict=True)):
             for length, known in zip(array.shape, type_.shape, strict=True):
                 if not known.is_static:
-                    sizes.setdefault(length, index)
+                    n = known.size_for(length)
+                    if known.at(n) != length:
+                        line = f"found size {length} of argument {index}, allowed {known.text}"
+                        raise UsageError(f"{self.signature.entry}: {line}")
+                    sizes.setdefault(n, index)
         if len(sizes) > 1:
             listed = ", ".join(f"{size} of argument {number}" for size, number in sizes.items())
             raise UsageError(f"{self.signature.entry}: found sizes {listed}; allowed one size n for all")

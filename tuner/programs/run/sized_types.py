@@ -90,7 +90,7 @@ class PaddedArray:
         for dimension, length in enumerate(self._shape):
             if not length.is_static and size < self._size:
                 beyond = [slice(None)] * len(self._shape)
-                beyond[dimension] = slice(size, self._size)
+                beyond[dimension] = slice(length.at(size), length.at(self._size))
                 self._array[tuple(beyond)] = 0
         self._array[tuple(map(slice, argument.shape))] = argument
         self._size = size
