@@ -145,5 +145,7 @@ EXAMPLES = (
         lambda rng, n: (normal(0, 3)(rng, n), normal(0, 3)(rng, 2 * n + 1)),
         lambda _, y: (np.exp(y), np.exp(y).sum(0)),
     ),
-    Example("DECIDED", drawn(normal(0, 4), normal(0, 4)), lambda x, y: (x + y, np.float32(len(x)))),
+    Example(
+        "DECIDED", drawn(normal(0, 4), normal(0, 4)), lambda x, y: (x + y, np.asarray(len(x), np.float32))
+    ),
 )

@@ -4,6 +4,7 @@ Every ``?`` of the arguments is n. From there each operation on indices gives a 
 tensors a shape, in the order of the function.
 """
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -15,7 +16,9 @@ from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
 LEAST_BITS = 32  # of integers that hold each size
-FIRST_UNSIGNED = 6  # of the predicates of arith.cmpi: ult, after eq, ne, slt, sle, sgt, sge
+# of arith.cmpi, in the order of its predicates: eq, ne, slt, sle, sgt, sge; the unsigned ones follow
+PREDICATES = (operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge)
+FIRST_UNSIGNED = 6
 CONVERSIONS = ("arith.sitofp", "arith.uitofp")
 HINT = "compile it at one size: replace each ? by a number"
 
@@ -98,13 +101,15 @@ class KnownSizes:
         ``sizes``: its dynamic sizes, in the order of its dimensions; (): each is n. Raises UsageError for
         another number of sizes than the argument has.
         """
-        dynamic = iter(sizes or [SIZE_N] * argument.type.shape.count(DYNAMIC_SIZE))
-        shape = [
-            next(dynamic, None) if size == DYNAMIC_SIZE else static_size(size) for size in argument.type.shape
-        ]
-        if None in shape or next(dynamic, None) is not None:
+        shape = argument.type.shape
+        count = shape.count(DYNAMIC_SIZE)
+        dynamic = list(sizes) or [SIZE_N] * count
+        if len(dynamic) != count:
             raise UsageError(f"{SIZES}: found {len(sizes)} sizes for {argument.type}, allowed one for each ?")
-        self.shapes[argument] = tuple(filter(None, shape))
+        known = iter(dynamic)
+        self.shapes[argument] = tuple(
+            next(known) if size == DYNAMIC_SIZE else static_size(size) for size in shape
+        )
         self.zero_padded.add(argument)
 
     def note_static(self, tensor: Value) -> None:
@@ -175,47 +180,24 @@ def _compared(op: Op, known: KnownSizes) -> LinearSize | None:
         if not _are_positive((left, right), known):
             return None
         predicate -= 4  # to the signed one
-    truth = PREDICATES[predicate](*known.limits(left.minus(right)))
-    return None if truth is None else static_size(int(truth))
+    low, high = known.limits(left.minus(right))
+    truths = {PREDICATES[predicate](low, 0), PREDICATES[predicate](high, 0)}
+    if len(truths) > 1 or low < 0 < high:
+        return None
+    return static_size(int(truths.pop()))
 
 
 def _are_positive(numbers: Sequence[LinearSize], known: KnownSizes) -> bool:
     return all(known.limits(number)[0] >= 0 for number in numbers)
 
 
-def _is_zero(low: int, high: int) -> bool | None:
-    if low == high == 0:
-        return True
-    return False if low > 0 or high < 0 else None
-
-
-def _is_below(low: int, high: int) -> bool | None:
-    if high < 0:
-        return True
-    return False if low >= 0 else None
-
-
-def _not(truth: bool | None) -> bool | None:
-    return None if truth is None else not truth
-
-
-# Of the predicates of arith.cmpi in their order: whether left - right, which is ``low`` to ``high``, fulfils
-# one; None: at some n.
-PREDICATES: Sequence[Callable[[int, int], bool | None]] = (
-    _is_zero,
-    lambda low, high: _not(_is_zero(low, high)),
-    _is_below,
-    lambda low, high: _not(_is_below(-high, -low)),
-    lambda low, high: _is_below(-high, -low),
-    lambda low, high: _not(_is_below(low, high)),
-)
-
-
 def _selected(op: Op, known: KnownSizes) -> LinearSize | None:
     condition, chosen, other = (known.numbers.get(operand) for operand in op.operands)
+    if chosen == other or (condition is not None and condition.constant):
+        return chosen
     if condition is None:
-        return chosen if chosen == other else None
-    return chosen if condition.constant else other
+        return None
+    return other
 
 
 def _extreme(sign: int, *, is_unsigned: bool) -> NumberRule:
@@ -226,9 +208,9 @@ def _extreme(sign: int, *, is_unsigned: bool) -> NumberRule:
         if left is None or right is None or (is_unsigned and not _are_positive((left, right), known)):
             return None
         low, high = known.limits(left.minus(right).scaled(sign))
-        if low >= 0:
-            return left
-        return right if high <= 0 else None
+        if low < 0 < high:
+            return None
+        return left if low >= 0 else right
 
     return rule
 
@@ -242,7 +224,9 @@ def _truths(absorbing: int) -> NumberRule:
         truths = [known.numbers.get(operand) for operand in op.operands]
         if static_size(absorbing) in truths:
             return static_size(absorbing)
-        return None if None in truths else static_size(1 - absorbing)
+        if None in truths:
+            return None
+        return static_size(1 - absorbing)
 
     return rule
 

@@ -75,8 +75,8 @@ def specialized(text: str, entry: str | None, size: int, least: int = 1) -> Stat
         try:
             static = _static(module, name, known)
         except UsageError as error:
-            refused = known.refused or [error]
-            places = [(known.location, known.why) for known in refused if isinstance(known, UnprovedError)]
+            refused: list[UsageError] = [*known.refused] or [error]
+            places = [(op.location, op.why) for op in refused if isinstance(op, UnprovedError)]
             return Unproved(f"payload: {refused[0].message}", refused[0].hint, tuple(places))
     joined = joined_payload(static.text, split.resources)
     return StaticProgram(joined, size, static.signature, static.added)

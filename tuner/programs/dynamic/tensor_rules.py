@@ -122,8 +122,8 @@ def _reshape(op: Op, known: KnownSizes) -> Shape:
         raise refusal(op, "its shape is computed: allowed sizes that are multiples of n, plus a constant")
     before = known.shape(source)
     for read, made in reshape_groups(op, before, shape):
-        _require_first(op, [before[dimension] for dimension in read])
-        _require_first(op, [shape[dimension] for dimension in made])
+        _require_first(op, list(map(before.__getitem__, read)))
+        _require_first(op, list(map(shape.__getitem__, made)))
     return shape
 
 
