@@ -139,6 +139,11 @@ EXAMPLES = (
         lambda x: (x.reshape(-1, 2), x.reshape(1, -1, 2, 2), np.exp(x).ravel()),
     ),
     Example("LAST_ROWS", drawn(normal(0, 4)), lambda x: (np.exp(x[-1]), np.exp(x[-1:, 1::2]))),
+    Example(
+        "PADDED_VIEW",
+        drawn(normal(0, 3)),
+        lambda x: (np.pad(np.exp(x[None]), ((0, 0), (1, 2), (0, 0)), constant_values=0.5),),
+    ),
     Example("PADDED_TO", drawn(normal(0, 3)), padded_to),
     Example(
         "TWICE_AND_ONE",

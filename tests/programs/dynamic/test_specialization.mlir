@@ -310,3 +310,16 @@ func.func @twice_and_one(%x: tensor<?x3xf32>, %y: tensor<?x3xf32> {tuner.sizes =
   %sum = linalg.reduce { arith.addf } ins(%exp : tensor<?x3xf32>) outs(%zeros : tensor<3xf32>) dimensions = [0]
   return %exp, %sum : tensor<?x3xf32>, tensor<3xf32>
 }
+// ----- PADDED_VIEW
+func.func @padded_view(%x: tensor<?x3xf32>) -> tensor<1x?x3xf32> {
+  %c0 = arith.constant 0 : index
+  %half = arith.constant 0.5 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x3xf32>
+  %exp = math.exp %x : tensor<?x3xf32>
+  %view = tensor.expand_shape %exp [[0, 1], [2]] output_shape [1, %n, 3] : tensor<?x3xf32> into tensor<1x?x3xf32>
+  %y = tensor.pad %view low[0, 1, 0] high[0, 2, 0] {
+  ^bb0(%i: index, %j: index, %k: index):
+    tensor.yield %half : f32
+  } : tensor<1x?x3xf32> to tensor<1x?x3xf32>
+  return %y : tensor<1x?x3xf32>
+}

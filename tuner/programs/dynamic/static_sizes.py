@@ -69,11 +69,12 @@ class StaticFunction:
         Raises UsageError where an operation other than linalg's reads a number that depends on n.
         """
         block = self.function.regions[0].blocks[0]
-        pads = {op: pads_after(op, self.known) for op in ops_in(block) if op.name == PAD}
+        # before anything changes; a list, as the hash of an operation depends on its operands
+        pads = [(op, self._pads_after(op)) for op in ops_in(block)]
         for argument in block.arguments:
             self._make_static(argument)
-        for op in ops_in(block):
-            for dimension, size in pads.get(op, ()):
+        for op, padded in pads:
+            for dimension, size in padded:
                 self._mask_padded(op, dimension, size)
             self._make_static_op(op)
         for reduction in reductions:
@@ -84,6 +85,11 @@ class StaticFunction:
         self._require_no_size(block)
         self._set_type(block)
         return tuple(self.arguments)
+
+    def _pads_after(self, op: Op) -> list[tuple[int, LinearSize]]:
+        if op.name != PAD:
+            return []
+        return pads_after(op, self.known)
 
     def _make_static_op(self, op: Op) -> None:
         if op.name == SLICE and is_at_n(op, self.known):
