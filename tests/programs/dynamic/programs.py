@@ -140,6 +140,20 @@ EXAMPLES = (
     ),
     Example("LAST_ROWS", drawn(normal(0, 4)), lambda x: (np.exp(x[-1]), np.exp(x[-1:, 1::2]))),
     Example(
+        "CHECKED_INDEX",
+        drawn(lambda rng, size: rng.integers(0, 9, size), normal(9, 4)),
+        lambda ids, table: (table[ids - 1],),
+    ),
+    Example(
+        "CHOSEN",
+        drawn(normal(0, 4)),
+        lambda x: (
+            x if len(x) > 2 else np.exp(x),
+            np.ones(len(x) + 1, np.float32),
+            np.asarray(len(x)),
+        ),
+    ),
+    Example(
         "PADDED_VIEW",
         drawn(normal(0, 3)),
         lambda x: (np.pad(np.exp(x[None]), ((0, 0), (1, 2), (0, 0)), constant_values=0.5),),

@@ -65,7 +65,8 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
   %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
       iterator_types = ["parallel"]} ins(%ids : tensor<?xi32>) outs(%e : tensor<?xf32>) {
   ^bb0(%a: i32, %old: f32):
-    %less = arith.addi %a, %a : i32
+    %more = arith.constant 7 : i32
+    %less = arith.subi %a, %more : i32
     %at = arith.index_cast %less : i32 to index
     %element = tensor.extract %one[%c0, %at] : tensor<1x4xf32>
     linalg.yield %element : f32
@@ -89,6 +90,16 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
     %other = tensor.empty(%n) : tensor<?x4xf32>
     scf.yield %other : tensor<?x4xf32>
   }
+// ----- CONDITION
+%e = tensor.empty(%n) : tensor<?xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%ids : tensor<?xi32>) outs(%e : tensor<?xi32>) {
+  ^bb0(%a: i32, %old: i32):
+    %none = arith.constant 0 : i32
+    %is = arith.cmpi sgt, %a, %none : i32
+    cf.assert %is, "positive"
+    linalg.yield %a : i32
+  } -> tensor<?xi32>
 // ----- LOOP_NUMBER
 %e = tensor.empty(%n) : tensor<?xf32>
   %r = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]}
@@ -104,10 +115,6 @@ func.func @f(%x: tensor<?x4xf32>, %one: tensor<1x4xf32>, %ids: tensor<?xi32>) ->
     %element = tensor.extract %one[%c0, %i] : tensor<1x4xf32>
     tensor.yield %element : f32
   } : tensor<?x4xf32> to tensor<?x4xf32>
-// ----- CHOSEN
-%is = arith.cmpi ugt, %n, %c2 : index
-  %e = tensor.empty(%n) : tensor<?x4xf32>
-  %r = arith.select %is, %x, %e : tensor<?x4xf32>
 // ----- PADDED_BY_N
 %r = tensor.pad %x low[%n, 0] high[0, 0] {
   ^bb0(%i: index, %j: index):

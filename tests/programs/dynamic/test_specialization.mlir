@@ -323,3 +323,55 @@ func.func @padded_view(%x: tensor<?x3xf32>) -> tensor<1x?x3xf32> {
   } : tensor<1x?x3xf32> to tensor<1x?x3xf32>
   return %y : tensor<1x?x3xf32>
 }
+// ----- CHECKED_INDEX
+#all = affine_map<(i, j) -> (i, j)>
+#row = affine_map<(i, j) -> (i)>
+func.func @checked_index(%ids: tensor<?xi64>, %table: tensor<9x4xf32>) -> tensor<?x4xf32> {
+  %c0 = arith.constant 0 : index
+  %c9 = arith.constant 9 : index
+  %none = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %nine = arith.constant 9 : i64
+  %n = tensor.dim %ids, %c0 : tensor<?xi64>
+  %ids_to = tensor.empty(%n) : tensor<?xi64>
+  %below = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>],
+      iterator_types = ["parallel"]} ins(%ids : tensor<?xi64>) outs(%ids_to : tensor<?xi64>) {
+  ^bb0(%id: i64, %old: i64):
+    %y = arith.subi %id, %one : i64
+    linalg.yield %y : i64
+  } -> tensor<?xi64>
+  %empty = tensor.empty(%n) : tensor<?x4xf32>
+  %rows = linalg.generic {indexing_maps = [#row, #all], iterator_types = ["parallel", "parallel"]}
+    ins(%below : tensor<?xi64>) outs(%empty : tensor<?x4xf32>) {
+  ^bb0(%id: i64, %old: f32):
+    %is_below = arith.cmpi slt, %id, %none : i64
+    %more = arith.addi %id, %nine : i64
+    %chosen = arith.select %is_below, %more, %id : i64
+    %row = arith.index_cast %chosen : i64 to index
+    %is_inside = arith.cmpi slt, %row, %c9 : index
+    cf.assert %is_inside, "index must be smaller than dim size"
+    %column = linalg.index 1 : index
+    %element = tensor.extract %table[%row, %column] : tensor<9x4xf32>
+    linalg.yield %element : f32
+  } -> tensor<?x4xf32>
+  return %rows : tensor<?x4xf32>
+}
+// ----- CHOSEN
+func.func @chosen(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?xf32>, tensor<i64>) {
+  %c0 = arith.constant 0 : index
+  %c2 = arith.constant 2 : index
+  %one = arith.constant 1.0 : f32
+  %n = tensor.dim %x, %c0 : tensor<?x4xf32>
+  %is = arith.cmpi ugt, %n, %c2 : index
+  %other = math.exp %x : tensor<?x4xf32>
+  %r = arith.select %is, %x, %other : tensor<?x4xf32>
+  %twice = arith.muli %n, %c2 : index
+  %more = arith.addi %twice, %c2 : index
+  %half = affine.apply affine_map<()[s] -> ((s + 1) floordiv 2)>()[%more]
+  %empty = tensor.empty(%half) : tensor<?xf32>
+  %ones = linalg.fill ins(%one : f32) outs(%empty : tensor<?xf32>) -> tensor<?xf32>
+  %integer = arith.index_cast %n : index to i64
+  %number = tensor.empty() : tensor<i64>
+  %count = linalg.fill ins(%integer : i64) outs(%number : tensor<i64>) -> tensor<i64>
+  return %r, %ones, %count : tensor<?x4xf32>, tensor<?xf32>, tensor<i64>
+}

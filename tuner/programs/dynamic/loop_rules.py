@@ -1,18 +1,20 @@
 """The rules of linalg operations for a dynamic size: where padding needs nothing, and where it needs a mask.
 
 A parallel loop of more iterations computes more elements, which are padding. A reduction over a size that
-depends on n would add padding to elements that count: it needs a mask (``ReductionOverN``). A body must not
-fail for padding: an index into a tensor, or a divisor of integers, that padding gives is refused.
+depends on n would add padding to elements that count: it needs a mask (``MaskedLoops``). A body must not fail
+for padding: what it reads an index from is 0 there, by a mask if need be; a divisor of integers that padding
+may make 0 is refused.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir.building import dimensions
 from tuner.mlir.ir.reading import constant_of, op_of, walk_where
-from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, refusal
+from tuner.programs.dynamic.size_analysis import PREDICATES, KnownSizes, reads_size, refusal
 from tuner.programs.fusions.operations import GENERIC, body_of, defining, inits_of, is_parallel, is_tensor
 
 # linalg operations that add products of two operands: zeros in both leave the sums as they are
@@ -20,7 +22,9 @@ PRODUCTS = (
     *("linalg.matmul", "linalg.batch_matmul", "linalg.matvec", "linalg.vecmat", "linalg.batch_matvec"),
     *("linalg.batch_vecmat", "linalg.dot", "linalg.batch_reduce_matmul", "linalg.contract"),
 )
-ALLOWED = ("arith.", "math.", "linalg.index", "linalg.yield", "tensor.extract")
+EXTRACT = "tensor.extract"
+ASSERT = "cf.assert"
+ALLOWED = ("arith.", "math.", "linalg.index", "linalg.yield", EXTRACT, ASSERT)
 DIVISIONS = (
     *("arith.divsi", "arith.divui", "arith.ceildivsi", "arith.ceildivui", "arith.floordivsi"),
     *("arith.remsi", "arith.remui"),
@@ -28,17 +32,29 @@ DIVISIONS = (
 MULTIPLIES = ("arith.mulf", "arith.muli")
 ADDS = ("arith.addf", "arith.addi")
 EXTENDS = ("arith.extf", "arith.extsi", "arith.extui")
-# of an index: 0 stays 0
-KEEP_ZERO = (*EXTENDS, "arith.trunci", "arith.index_cast", "arith.index_castui")
+CONVERSIONS = (*EXTENDS, "arith.trunci", "arith.index_cast", "arith.index_castui")
+# operation on integers -> its result
+INTEGER_OPS: Mapping[str, Callable[..., int]] = {
+    "arith.addi": operator.add,
+    "arith.subi": operator.sub,
+    "arith.muli": operator.mul,
+    "arith.andi": operator.and_,
+    "arith.ori": operator.or_,
+    "arith.maxsi": max,
+    "arith.minsi": min,
+    "arith.select": lambda condition, chosen, other: chosen if condition else other,
+    **dict.fromkeys(CONVERSIONS, lambda number: number),
+}
 
 
 @dataclass(frozen=True, eq=False)
-class ReductionOverN:
-    """A linalg operation that reduces over sizes which depend on n, and so needs masks."""
+class MaskedLoops:
+    """A linalg operation that needs masks: it reduces over sizes which depend on n, or reads indices."""
 
     op: Op
     loops: tuple[tuple[int, LinearSize], ...]  # number of each such loop, and how many iterations count
     is_product: bool  # a sum of products of two operands
+    indices: tuple[int, ...]  # numbers of operands whose padding must be 0
 
 
 def loop_maps(op: Op) -> list[ir.AffineMap]:
@@ -49,10 +65,10 @@ def loop_maps(op: Op) -> list[ir.AffineMap]:
     return maps
 
 
-def note_loops(op: Op, known: KnownSizes) -> ReductionOverN | None:
-    """Records the shapes of a linalg operation's results; returns its reduction over sizes that depend on n.
+def note_loops(op: Op, known: KnownSizes) -> MaskedLoops | None:
+    """Records the shapes of a linalg operation's results; returns what of it needs masks, None if nothing.
 
-    None if no reduced loop depends on n. Raises UsageError for an operation that could fail on padding, or
+    Raises UsageError for an operation that could fail on padding, or
     whose padding could change other elements.
     """
     maps = loop_maps(op)
@@ -64,16 +80,17 @@ def note_loops(op: Op, known: KnownSizes) -> ReductionOverN | None:
         return None
     for mapping in maps[len(op.operands) - len(op.results) :]:
         _require_alone(op, mapping, dynamic, "writes")
+    indices: tuple[int, ...] = ()
     if op.name == GENERIC:
-        _require_safe_body(op, known, sizes)
+        indices = _SafeBody(op, known, sizes).indices()
     summed = _reduced_loops(op, maps)
     reduced = {loop: size for loop, size in dynamic.items() if loop in summed}
-    if not reduced:
+    if not reduced and not indices:
         return None
     for mapping in maps:
         _require_alone(op, mapping, reduced, "reduces")
     is_product = op.name in PRODUCTS or (op.name == GENERIC and _adds_products(op))
-    return ReductionOverN(op, tuple(reduced.items()), is_product)
+    return MaskedLoops(op, tuple(reduced.items()), is_product, indices)
 
 
 def _loop_sizes(op: Op, maps: Sequence[ir.AffineMap], known: KnownSizes) -> list[LinearSize | None]:
@@ -138,40 +155,98 @@ def _unextended(value: Value) -> Value:
     return value
 
 
-def _require_safe_body(op: Op, known: KnownSizes, sizes: Sequence[LinearSize | None]) -> None:
-    block = op.regions[0].blocks[0]
-    for inner in walk_where(op, lambda nested: nested != op):
-        if not inner.name.startswith(ALLOWED):
-            raise refusal(inner, "allowed in loops over n: arith, math, linalg.index and tensor.extract")
-        if inner.name in DIVISIONS and not constant_of(inner.operands[1]):
-            raise refusal(inner, "a divisor that padding may make 0: allowed a constant")
-        if inner.name != "tensor.extract":
-            continue
-        tensor, *indices = inner.operands
-        for index, length in zip(indices, known.shape(tensor), strict=True):
+@dataclass(frozen=True, eq=False)
+class _SafeBody:
+    """The body of a ``linalg.generic`` that must not fail where its operands have padding.
+
+    ``sizes``: of its loops, None where no dimension says it. ``read``: numbers of operands of which an index
+    or a condition is computed.
+    """
+
+    op: Op
+    known: KnownSizes
+    sizes: Sequence[LinearSize | None]
+    read: set[int] = field(default_factory=set)
+
+    def indices(self) -> tuple[int, ...]:
+        """Returns the numbers of operands whose padding must be 0, and is not known to be.
+
+        Raises UsageError for a body that may fail on padding.
+        """
+        for inner in walk_where(self.op, lambda nested: nested != self.op):
+            if not inner.name.startswith(ALLOWED):
+                allowed = "arith, math, linalg.index, tensor.extract and cf.assert"
+                raise refusal(inner, f"allowed in loops over n: {allowed}")
+            if inner.name in DIVISIONS and not constant_of(inner.operands[1]):
+                raise refusal(inner, "a divisor that padding may make 0: allowed a constant")
+            if inner.name == ASSERT and not self._is_as_counted(inner.operands[0], bool):
+                raise refusal(inner, "a condition that padding may not fulfil")
+            if inner.name == EXTRACT:
+                self._require_inside(inner)
+        operands = list(self.op.operands)
+        return tuple(at for at in sorted(self.read) if operands[at] not in self.known.zero_padded)
+
+    def _require_inside(self, extract: Op) -> None:
+        tensor, *indices = extract.operands
+        for index, length in zip(indices, self.known.shape(tensor), strict=True):
             loop = op_of(index, "linalg.index")
             if loop is not None:
-                iterations = sizes[ir.IntegerAttr(loop.attributes["dim"]).value]
-                is_inside = iterations is not None and iterations.at(known.size) <= length.at(known.size)
+                iterations = self.sizes[ir.IntegerAttr(loop.attributes["dim"]).value]
+                size = self.known.size
+                is_inside = iterations is not None and iterations.at(size) <= length.at(size)
+            elif self._is_of_loops(index):
+                least = self.known.limits(length)[0]
+                is_inside = self._is_as_counted(index, range(least).__contains__)
             else:
-                is_inside = _is_inside(index, op, block, known)
+                is_inside = not reads_size(index, self.known)
             if not is_inside:
-                raise refusal(inner, "an index that padding may put outside of the tensor")
+                raise refusal(extract, "an index that padding may put outside of the tensor")
 
+    def _is_of_loops(self, value: Value) -> bool:
+        """Returns whether a scalar may change with the loops."""
+        block = self.op.regions[0].blocks[0]
+        if isinstance(value.owner, ir.Block):
+            return bool(value.owner == block)
+        return bool(value.owner.operation.block == block)
 
-def _is_inside(index: Value, op: Op, block: ir.Block, known: KnownSizes) -> bool:
-    """Returns whether an index is inside of its tensor for padding, too, if it is for counted elements.
+    def _is_as_counted(self, value: Value, is_right: Callable[[int], bool]) -> bool:
+        """Returns whether an integer in padding is one of an iteration that counts, or one that ``is_right``.
 
-    True for an index that does not change with the loops, and for an element of a tensor whose padding is 0.
-    """
-    if isinstance(index.owner, ir.Block):
-        if index.owner != block:
-            return False
-        element = op.operands[index.arg_number]
-        return element in known.zero_padded
-    inner = index.owner.operation
-    if inner.block != block:
-        return not reads_size(index, known)
-    if inner.name in KEEP_ZERO:
-        return _is_inside(inner.operands[0], op, block, known)
-    return bool(inner.name == "arith.constant")
+        The first is so where it is computed of operands without padding alone.
+        """
+        read: set[int] = set()
+        number = self._of_padding(value, read)
+        padded = {at for at in read if self._has_padding(self.op.operands[at])}
+        self.read.update(padded)
+        return number is not None and (not padded or (padded == read and is_right(number)))
+
+    def _has_padding(self, operand: Value) -> bool:
+        return is_tensor(operand) and self.known.is_dynamic(operand)
+
+    def _of_padding(self, value: Value, read: set[int]) -> int | None:
+        """Returns the value of an integer where elements of operands are 0; None where that is not known.
+
+        ``read``: gets the numbers of the operands.
+        """
+        if isinstance(value.owner, ir.Block):
+            is_element = self._is_of_loops(value) and not isinstance(value.type, ir.FloatType)
+            if not is_element:
+                return None
+            read.add(value.arg_number)
+            return 0
+        op = value.owner.operation
+        if op.name == "arith.constant":
+            return constant_of(value)
+        if op.name != "arith.cmpi" and op.name not in INTEGER_OPS:
+            return None
+        numbers = [
+            number for operand in op.operands if (number := self._of_padding(operand, read)) is not None
+        ]
+        if len(numbers) < len(op.operands):
+            return None
+        if op.name != "arith.cmpi":
+            return INTEGER_OPS[op.name](*numbers)
+        predicate = ir.IntegerAttr(op.attributes["predicate"]).value
+        if predicate >= len(PREDICATES):  # unsigned ones
+            return None
+        return int(PREDICATES[predicate](*numbers))

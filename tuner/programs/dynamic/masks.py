@@ -12,7 +12,8 @@ from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value, zero
 from tuner.mlir.ir.reading import maps_in, replace_results, types_of
-from tuner.programs.dynamic.loop_rules import ReductionOverN
+from tuner.programs.dynamic.loop_rules import MaskedLoops
+from tuner.programs.dynamic.size_analysis import KnownSizes
 from tuner.programs.fusions.generics import empty, maps_attribute, selecting
 from tuner.programs.fusions.operations import (
     body_of,
@@ -70,19 +71,25 @@ IDENTITIES: Mapping[str, Callable[[ir.Type], ir.Attribute]] = {
 }
 
 
-def add_masks(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[Value]) -> None:
-    """Makes padding neutral in a linalg operation of static sizes that reduces over n, in place.
+def add_masks(masked: MaskedLoops, mask_of: MaskOf, known: KnownSizes) -> None:
+    """Makes padding neutral in a linalg operation of static sizes, in place.
 
-    A sum of products reads its operands through masks, so that it stays a matmul; another operation is a
-    ``linalg.generic``, whose body gets the masks. ``zero_padded``: tensors whose padding is 0.
+    Operands that give indices are 0 there. A sum of products reads its operands through masks, so that it
+    stays a matmul; another reduction is a ``linalg.generic``, whose body gets the masks.
     """
-    if reduction.is_product:
-        _mask_operands(reduction, mask_of, zero_padded)
-    else:
-        _mask_body(reduction, mask_of)
+    op = masked.op
+    for index in masked.indices:
+        tensor = op.operands[index]
+        for dimension, size in enumerate(known.shape(tensor)):
+            if not size.is_static:
+                op.operands[index] = masked_along(op, op.operands[index], dimension, mask_of(size), zero)
+    if masked.is_product:
+        _mask_operands(masked, mask_of, known.zero_padded)
+    elif masked.loops:
+        _mask_body(masked, mask_of)
 
 
-def _mask_operands(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[Value]) -> None:
+def _mask_operands(reduction: MaskedLoops, mask_of: MaskOf, zero_padded: set[Value]) -> None:
     """Replaces both operands of a sum of products by 0 where an index is beyond the size.
 
     Both, since 0 times an infinity that the padding of the other has is NaN.
@@ -95,7 +102,7 @@ def _mask_operands(reduction: ReductionOverN, mask_of: MaskOf, zero_padded: set[
             op.operands[index] = _masked(reduction, operand, maps[index], mask_of)
 
 
-def _masked(reduction: ReductionOverN, tensor: Value, mapping: ir.AffineMap, mask_of: MaskOf) -> Value:
+def _masked(reduction: MaskedLoops, tensor: Value, mapping: ir.AffineMap, mask_of: MaskOf) -> Value:
     """Creates an operand of a sum of products with 0 in its padding along the reduced loops."""
     for dimension, index in enumerate(mapping.results):
         for loop, size in reduction.loops:
@@ -131,7 +138,7 @@ def is_kept(mask: Value) -> Value:
     return value("arith.cmpf", ir.IntegerType.get_signless(1), mask, zero(mask.type), predicate=predicate)
 
 
-def _mask_body(reduction: ReductionOverN, mask_of: MaskOf) -> None:
+def _mask_body(reduction: MaskedLoops, mask_of: MaskOf) -> None:
     loops = maps_in(reduction.op)[0].n_dims
     added = [(mask_of(size), selecting(loops, [loop])) for loop, size in reduction.loops]
     op, masks = with_inputs(reduction.op, added)

@@ -231,6 +231,21 @@ def _truths(absorbing: int) -> NumberRule:
     return rule
 
 
+def _floor(left: LinearSize, right: LinearSize) -> LinearSize | None:
+    """Returns the quotient, rounded down, where it is linear: (4n + 3) / 2 is 2n + 1."""
+    divisor = right.constant
+    if not right.is_static or divisor <= 0 or left.of_n % divisor:
+        return None
+    return LinearSize(left.of_n // divisor, left.constant // divisor)
+
+
+def _ceiling(left: LinearSize, right: LinearSize) -> LinearSize | None:
+    down = _floor(left.scaled(-1), right)
+    if down is None:
+        return None
+    return down.scaled(-1)
+
+
 def _remainder(left: LinearSize, right: LinearSize) -> LinearSize | None:
     if left.divided(right) is None:
         return None
@@ -277,8 +292,8 @@ def _evaluated(
 AFFINE: Sequence[tuple[type, Callable[[LinearSize, LinearSize], LinearSize | None]]] = (
     (ir.AffineAddExpr, LinearSize.plus),
     (ir.AffineMulExpr, LinearSize.times),
-    (ir.AffineFloorDivExpr, LinearSize.divided),
-    (ir.AffineCeilDivExpr, LinearSize.divided),
+    (ir.AffineFloorDivExpr, _floor),
+    (ir.AffineCeilDivExpr, _ceiling),
 )
 # Operation -> the value of its result where that is linear in n; None where it is not.
 NUMBER_RULES: Mapping[str, NumberRule] = {
@@ -288,8 +303,8 @@ NUMBER_RULES: Mapping[str, NumberRule] = {
     "arith.muli": _binary(LinearSize.times),
     "arith.divsi": _binary(LinearSize.divided),
     "arith.divui": _binary(LinearSize.divided),
-    "arith.floordivsi": _binary(LinearSize.divided),
-    "arith.ceildivsi": _binary(LinearSize.divided),
+    "arith.floordivsi": _binary(_floor),
+    "arith.ceildivsi": _binary(_ceiling),
     "arith.ceildivui": _binary(LinearSize.divided),
     "arith.remsi": _binary(_remainder),
     "arith.index_cast": _same,

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import value
+from tuner.mlir.ir.building import value, zero
 from tuner.mlir.ir.reading import maps_in
 from tuner.programs.dynamic.masks import with_inputs
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, size_below
-from tuner.programs.fusions.operations import body_of, clone_into, is_tensor, read_by
+from tuner.programs.fusions.operations import body_of, clone_into, inputs_of, is_tensor, read_by
 
 NumberOf = Callable[[LinearSize, str], Value]  # the tensor of rank 0 that has a size, of an element type
 
@@ -21,6 +21,7 @@ def pass_numbers(op: Op, known: KnownSizes, number_of: NumberOf) -> None:
 
     Nothing is changed where the body uses no number that depends on n.
     """
+    _capture_numbers(op, known)
     outside = set(op.operands)
     captured = [number for number in read_by(op) if number not in outside and reads_size(number, known)]
     if not captured:
@@ -42,6 +43,15 @@ def pass_numbers(op: Op, known: KnownSizes, number_of: NumberOf) -> None:
         for place, operand in enumerate(inner.operands):
             if operand in captured:
                 inner.operands[place] = values[operand]
+
+
+def _capture_numbers(op: Op, known: KnownSizes) -> None:
+    """Makes the body use itself what operands that are numbers which depend on n give it, in place."""
+    for index, number in enumerate(inputs_of(op)):
+        if reads_size(number, known):
+            op.regions[0].blocks[0].arguments[index].replace_all_uses_with(number)
+            with op.location, ir.InsertionPoint(op):
+                op.operands[index] = zero(number.type)
 
 
 def _find_sizes(number: Value, known: KnownSizes, sizes: dict[Value, LinearSize]) -> None:

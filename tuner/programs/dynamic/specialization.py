@@ -14,7 +14,7 @@ from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, name_of, o
 from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import new_context, parse
-from tuner.programs.dynamic.loop_rules import PRODUCTS, ReductionOverN, note_loops
+from tuner.programs.dynamic.loop_rules import PRODUCTS, MaskedLoops, note_loops
 from tuner.programs.dynamic.size_analysis import (
     SIZES,
     KnownSizes,
@@ -139,10 +139,10 @@ def _static(module: ir.Module, name: str, known: KnownSizes) -> StaticProgram:
     return StaticProgram(str(module), known.size, signature, added)
 
 
-def _analyzed(function: Op, known: KnownSizes) -> list[ReductionOverN]:
+def _analyzed(function: Op, known: KnownSizes) -> list[MaskedLoops]:
     """Records the sizes of all tensors and numbers of a function in ``known``.
 
-    Returns the operations that reduce over a size which depends on n. Raises UsageError for operations that
+    Returns the operations that need masks. Raises UsageError for operations that
     could be wrong or fail at a padded size; ``known.refused`` has all of them.
     """
     reductions = []
@@ -178,8 +178,8 @@ def _sizes_of_arguments(function: Op) -> list[tuple[LinearSize, ...]]:
     return sizes
 
 
-def _noted(op: Op, known: KnownSizes) -> ReductionOverN | None:
-    """Records the sizes of the results of an operation; returns its reduction over n, None without one."""
+def _noted(op: Op, known: KnownSizes) -> MaskedLoops | None:
+    """Records the sizes of the results of an operation; returns what of it needs masks, None if nothing."""
     tensors = list(filter(is_tensor, (*op.operands, *op.results)))
     is_static = all(value.type.has_static_shape for value in tensors)
     is_padded = any(map(known.is_dynamic, filter(is_tensor, op.operands)))
@@ -203,7 +203,7 @@ def _generalize_reductions(module: ir.Module, name: str, known: KnownSizes) -> N
     ops = [
         reduction.op
         for reduction in _analyzed(function_named(module, name), known)
-        if reduction.op.name != "linalg.generic" and reduction.op.name not in PRODUCTS
+        if reduction.loops and reduction.op.name != "linalg.generic" and reduction.op.name not in PRODUCTS
     ]
     normal_forms.generalize_ops(module, ops)
 

@@ -13,7 +13,7 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value
 from tuner.mlir.ir.reading import ops_in, types_of
-from tuner.programs.dynamic.loop_rules import ReductionOverN
+from tuner.programs.dynamic.loop_rules import MaskedLoops
 from tuner.programs.dynamic.masks import add_masks, masked_along
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
 from tuner.programs.dynamic.size_numbers import pass_numbers
@@ -63,7 +63,7 @@ class StaticFunction:
     size: int
     arguments: dict[SizeArgument, Value] = field(default_factory=dict)
 
-    def make(self, reductions: Sequence[ReductionOverN]) -> tuple[SizeArgument, ...]:
+    def make(self, masked: Sequence[MaskedLoops]) -> tuple[SizeArgument, ...]:
         """Gives the function static sizes, in place; returns the arguments that it adds at the end.
 
         Raises UsageError where an operation other than linalg's reads a number that depends on n.
@@ -77,8 +77,8 @@ class StaticFunction:
             for dimension, size in padded:
                 self._mask_padded(op, dimension, size)
             self._make_static_op(op)
-        for reduction in reductions:
-            add_masks(reduction, self._mask, self.known.zero_padded)
+        for loops in masked:
+            add_masks(loops, self._mask, self.known)
         for op in ops_in(block):
             if op.name == GENERIC:
                 pass_numbers(op, self.known, self._number)
