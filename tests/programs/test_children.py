@@ -23,21 +23,19 @@ from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedu
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.programs import children as module
 from tuner.programs import compile as compile_module
-from tuner.programs import fusion_compiler
+from tuner.programs import fusion_compiler, linked_programs
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compile import compile_program
-from tuner.programs.fusion_compiler import (
-    FIRST_CONFIGURATIONS,
+from tuner.programs.fusion_compiler import FIRST_CONFIGURATIONS, FusionTask, ScheduledFusion
+from tuner.programs.fusions.payload import NotFused
+from tuner.programs.fusions.pipeline import FormedText
+from tuner.programs.linked_programs import (
     CompileTask,
-    FusionTask,
-    ScheduledFusion,
     compile_fusions,
     formed_text,
     kept_program,
     missing_fusions,
 )
-from tuner.programs.fusions.payload import NotFused
-from tuner.programs.fusions.pipeline import FormedText
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedImage
 from tuner.programs.run.fused_program import FusedFunction
@@ -147,7 +145,8 @@ def test_equal_fusions_have_one_machine_code_which_other_programs_link(
         entries.append(entry)
         return make(llvm_text, entry)
 
-    monkeypatch.setattr(fusion_compiler, "object_code", counted)
+    for compiling in (fusion_compiler, linked_programs):
+        monkeypatch.setattr(compiling, "object_code", counted)
     for task in missing(TEXT):
         task.compile_with_machine_code()
     assert entries == [FUSION_ENTRY] * 2

@@ -38,11 +38,12 @@ from tuner.core.programs import (
 )
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import compile_fusions, schedule_fusion
+from tuner.programs.fusion_compiler import schedule_fusion
 from tuner.programs.fusion_times import with_shares
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
+from tuner.programs.linked_programs import compile_fusions
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction

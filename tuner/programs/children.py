@@ -26,7 +26,7 @@ from tuner.runtime.workers.protocol import CALL, Factory, Reply, ServiceSpec
 from tuner.runtime.workers.worker import MEMORY_BYTES, Worker
 
 if TYPE_CHECKING:
-    from tuner.programs.fusion_compiler import CompileTask
+    from tuner.programs.linked_programs import CompileTask
 
 FUSION_LIMIT_S = 30.0  # of compiling a fusion, which takes less than a second on a processor of its own
 LEAST_TASKS = 4  # only more fusions are worth the second of processor time that starting a child takes

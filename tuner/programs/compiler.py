@@ -30,11 +30,11 @@ from tuner.mlir.gpu.lowering import drop_code, outline_kernels
 from tuner.mlir.ir.memrefs import memref_bytes
 from tuner.mlir.ir.reading import op_of, source_of, walk
 from tuner.mlir.ir.resources import Data, split_payload, without_data
-from tuner.programs import fusion_compiler
-from tuner.programs.fusion_compiler import CompileTask, LinkedProgram, PackedWeights
+from tuner.programs import linked_programs
 from tuner.programs.fusions.payload import Constants, NotFused, Weight
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
+from tuner.programs.linked_programs import CompileTask, LinkedProgram, PackedWeights
 from tuner.programs.lowering.constants import attach_data, take_constants
 from tuner.programs.lowering.device import give_device_memory, lower_device_program
 from tuner.programs.lowering.host import lower_host_program
@@ -304,14 +304,14 @@ class ProgramCompiler:
         if self.support.has_device:
             return None
         try:
-            formed = fusion_compiler.formed_text(text, entry, self.machine)
+            formed = linked_programs.formed_text(text, entry, self.machine)
         except (CandidateError, RecursionError):  # whoever compiles the program as a whole says why
             return None
         return None if isinstance(formed, NotFused) else formed
 
     def missing_fusions(self, formed: "FormedText", threads: int) -> "tuple[CompileTask, ...]":
         """Returns tasks to compile: the fusions of a program on the host that ``compiled_files`` lacks."""
-        return fusion_compiler.missing_fusions(formed, self.machine, self.schedules, threads)
+        return linked_programs.missing_fusions(formed, self.machine, self.schedules, threads)
 
     def linked_program(self, formed: "FormedText", threads: int) -> "LinkedProgram | None":
         """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.
@@ -319,7 +319,7 @@ class ProgramCompiler:
         Returns None for a program that is compiled as a whole.
         """
         try:
-            made = fusion_compiler.linked_program(formed, self.machine, self.schedules, threads)
+            made = linked_programs.linked_program(formed, self.machine, self.schedules, threads)
         except RecursionError:  # whoever compiles the program as a whole says why
             return None
         return None if isinstance(made, NotFused) else made
@@ -331,7 +331,7 @@ class ProgramCompiler:
 
         None where some part is not in ``compiled_files``. ``observe``: called when a weight is packed.
         """
-        return fusion_compiler.packed_ahead(formed, self.machine, self.schedules, threads, constants, observe)
+        return linked_programs.packed_ahead(formed, self.machine, self.schedules, threads, constants, observe)
 
     def kept_program(
         self,
@@ -350,7 +350,7 @@ class ProgramCompiler:
         if self.support.has_device:
             return None
         try:
-            program = fusion_compiler.kept_program(
+            program = linked_programs.kept_program(
                 text, entry, self.machine, self.schedules, threads, resources, observe
             )
             if isinstance(program, NotFused):
@@ -365,7 +365,7 @@ class ProgramCompiler:
 
     def _compile_fusions(self, text: str, entry: str | None, threads: int) -> "CompiledProgram | Refusal":
         try:
-            image = fusion_compiler.compile_fusions(text, entry, self.machine, self.schedules, threads)
+            image = linked_programs.compile_fusions(text, entry, self.machine, self.schedules, threads)
         except CandidateError as error:
             if error.stage is Stage.BIND:
                 # compiled as a whole, it is refused with the same or a better message

@@ -1,17 +1,15 @@
-"""Compiles a payload as fusions for the CPU: schedules, code of fusions, one object file, packed weights.
+"""Compiles one fusion for the CPU, by a stored schedule, an initial configuration or as loops.
 
-``compile_fusions`` does all of it. A ``FusionTask`` compiles one fusion, by a stored schedule, an initial
-configuration or as loops; child processes run the tasks that ``missing_fusions`` lists. ``linked_program``
-joins the code to a LinkedProgram, which packs the weights last.
+A ``FusionTask`` compiles a fusion and stores its code in ``compiled_files``; child processes run tasks side
+by side. ``schedule_fusion`` tries a fusion's schedules one after the other; ``linked_programs`` joins the
+code of a program's fusions.
 """
 
 import ctypes
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, cast
-
-import numpy.typing as npt
+from functools import cached_property
 
 from tuner.core.candidate import Candidate
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
@@ -33,28 +31,18 @@ from tuner.core.programs import (
     estimated_s,
     no_schedules,
 )
-from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.mlir.cpu.pipeline import cpu_compiler
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.mlir.ir.reading import types_of
-from tuner.mlir.ir.resources import Data, split_payload
-from tuner.programs.fusions.linking import FusionPlaces, function_names, fusion_module, linked
-from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.fusions.linking import fusion_module
 from tuner.programs.fusions.operations import arithmetic_of
-from tuner.programs.fusions.payload import Constants, NotFused
-from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
 from tuner.programs.lowering.row_writes import SCATTER, row_writes_to_loops
-from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
-from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
-from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
-from tuner.runtime.cpu.host import own_architecture, usable_processors
-from tuner.runtime.cpu.linkable_objects import merged_object
+from tuner.runtime.cpu.host import own_architecture
 from tuner.space.scripts.choice import why_no_strategy
 from tuner.targets.cpu.compiler import object_code
 from tuner.tuning.pretuned import initial_configuration
@@ -62,10 +50,8 @@ from tuner.tuning.pretuned import initial_configuration
 LEAST_S = 15e-6  # of a fusion that is divided
 FIRST_CONFIGURATIONS = 3  # that are tried of a fusion, each up to a time limit; then it becomes loops
 PLAIN_LAYOUT = "nn"
-PACKING_THREADS = 4  # at most: more read no more of memory in a second
 # a name of linalg or tensor in printed MLIR
 OPERATION = re.compile(r"\b(?:linalg|tensor)\.(?!yield|index|empty)[a-z_0-9.]+")
-Array = npt.NDArray[Any]
 
 
 # How many threads a fusion is divided among: all threads of the program, or one if there is little work.
@@ -126,7 +112,7 @@ class FusionTask:
     given_up: tuple[str, ...] = ()  # why each earlier initial configuration was given up
     has_other_way: bool = True  # whether the fusion can be compiled in another way if this task is given up
 
-    @property
+    @cached_property
     def key(self) -> str:
         """Returns the key in ``CompiledFiles`` under which this task stores its result."""
         fusion = self.fusion
@@ -161,7 +147,7 @@ class FusionTask:
 
         Called in a child process, so that a time limit can stop the compiler.
         """
-        _machine_code(self.compile().code, self.machine.isa)
+        machine_code(self.compile().code, self.machine.isa)
 
     def give_up(self, reason: str) -> bool:
         """Stores in ``compiled_files`` that this task failed for ``reason``; it is not repeated then.
@@ -174,9 +160,6 @@ class FusionTask:
             what = "the stored schedule"
         compiled_files().write(self.key, GivenUp(f"{what} {reason}"))
         return compiled_files().has(self.key)
-
-
-CompileTask = FusionTask | InitTask
 
 
 def schedule_fusion(
@@ -206,7 +189,7 @@ def _reason_given_up(task: FusionTask) -> str | None:
 
 def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
     if schedules is not no_schedules and fusion.kind != LOOPS_KIND:
-        problem = compiled_files().kept(_problem_key(fusion), lambda: _problem_of(fusion))
+        problem = compiled_files().kept(problem_key(fusion), lambda: _problem_of(fusion))
         if not isinstance(problem, Refusal):
             for schedule in schedules(problem, threads_of(fusion, problem, threads)):
                 yield FusionTask(fusion, machine, schedule, threads)
@@ -218,6 +201,47 @@ def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int)
         if reason is None:
             return
         given_up = (*given_up, reason)
+
+
+def next_task(
+    fusion: Fusion, machine: Machine, schedules: Schedules, threads: int
+) -> tuple[FusionTask, ScheduledFusion | None]:
+    """Returns the first task of a fusion that was not given up, and its code if that is stored."""
+    for task in _tasks(fusion, machine, schedules, threads):
+        stored: ScheduledFusion | GivenUp | None = compiled_files().read(task.key)
+        if not isinstance(stored, GivenUp):
+            return task, stored
+    raise AssertionError("the last task is never given up")
+
+
+def with_other_ways_known(task: FusionTask) -> FusionTask:
+    """Returns a task with its ``has_other_way``.
+
+    A first task keeps True, as finding its configuration takes 20 ms: if that turns out to be none and its
+    loops take too long, they are compiled once more, up to the limit of the program.
+    """
+    if task.fusion.kind == LOOPS_KIND:
+        return replace(task, has_other_way=False)
+    if not task.given_up:
+        return task
+    try:
+        configuration = _initial_configuration(task, fusion_problem(task.fusion))
+    except UsageError:  # it has no problem, so it became loops at once
+        configuration = None
+    return replace(task, has_other_way=configuration is not None)
+
+
+def _problem_of(fusion: Fusion) -> TextProblem | Refusal:
+    """Returns a fusion as a tuning problem, or why no schedule is for it."""
+    try:
+        return fusion_problem(fusion)
+    except UsageError as error:
+        return Refusal(str(error))
+
+
+def problem_key(fusion: Fusion) -> str:
+    """Returns the key in ``CompiledFiles`` of a fusion as a tuning problem, or of why it is not one."""
+    return CompiledFiles.key("problem", fusion.kind, fusion.text)
 
 
 def _newly_scheduled(task: FusionTask) -> ScheduledFusion:
@@ -345,333 +369,20 @@ def _compiled(text: str, script: str | None, threads: int) -> FusionCode:
     return code
 
 
-def compile_fusions(
-    text: str, entry: str | None, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
-) -> FusedImage | NotFused:
-    """Compiles a payload as fusions; returns NotFused for a payload that must be compiled as a whole.
-
-    Args:
-        text: MLIR text of a function on tensors, with its constants.
-        entry: the function to compile; None: ``main``, or the only public function.
-        machine: the processor to compile for, that of this process.
-        schedules: returns schedules for a fusion, the best first.
-        threads: how many threads the program may use; it uses one if no fusion has enough work to divide.
-
-    Raises CandidateError for text that does not parse, and where the data of constants are missing.
-    """
-    split = split_payload(text)
-    formed = formed_text(split.text, entry, machine)
-    if isinstance(formed, NotFused):
-        return formed
-    weights = formed.with_data(split.resources).weights  # raises where data are missing
-    formed = formed.with_facts_of_data(split.resources)
-    made = linked_program(formed, machine, schedules, threads)
-    if isinstance(made, NotFused):
-        return made
-    return made.with_weights(weights)
-
-
-def kept_program(
-    text: str,
-    entry: str | None,
-    machine: Machine,
-    schedules: Schedules,
-    threads: int,
-    resources: Mapping[str, Data],
-    observe: CompileObserver = ignore_compile_event,
-) -> FusedImage | NotFused | None:
-    """Returns the program of ``compile_fusions`` if ``compiled_files`` has all its parts, else None.
-
-    Returns NotFused if it is known that the program must be compiled as a whole. Nothing is compiled, so no
-    child process is needed. ``text`` is the payload without the data of its constants, which ``resources``
-    has by name. ``observe``: called when a weight is packed. Raises CandidateError where data are missing or
-    do not fit.
-    """
-    files = compiled_files()
-    formed = files.read(_formed_key(text, entry, machine))
-    if not isinstance(formed, FormedText):
-        return cast("NotFused | None", formed)
-    formed = formed.with_facts_of_data(resources)
-    parts = _kept_parts(formed, machine, schedules, threads)
-    if parts is None:
-        return None
-    fusions, init = parts
-    made = files.read(_linked_key(formed, fusions, machine, threads))
-    if not isinstance(made, LinkedProgram):
-        return None
-    return replace(made, init=init).with_weights(formed.with_data(resources).weights, observe)
-
-
-def _kept_parts(
-    formed: FormedText, machine: Machine, schedules: Schedules, threads: int
-) -> tuple[tuple[ScheduledFusion, ...], tuple[InitCode, ...]] | None:
-    """Returns the compiled fusions of a program, and the code of its weights; None where one is not kept."""
-    files = compiled_files()
-    known: dict[tuple[str, str], ScheduledFusion] = {}
-    for same, fusion in _distinct(formed).items():
-        is_asked = schedules is not no_schedules and fusion.kind != LOOPS_KIND
-        if is_asked and files.read(_problem_key(fusion)) is None:
-            return None
-        compiled = files.read(_next_task(fusion, machine, schedules, threads).key)
-        if compiled is None:
-            return None
-        known[same] = compiled
-    init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
-    if init is None or not all(code.is_compiled for code in init):
-        return None
-    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions), init
-
-
-@dataclass(frozen=True, eq=False)
-class PackedWeights:
-    """The packed weights of a program, and the plan by which they are packed."""
-
-    plan: WeightPlan
-    arrays: tuple[Array, ...]
-
-
-def packed_ahead(
-    formed: FormedText,
-    machine: Machine,
-    schedules: Schedules,
-    threads: int,
-    constants: Constants,
-    observe: CompileObserver = ignore_compile_event,
-) -> PackedWeights | None:
-    """Packs the weights of a program that is not linked yet: another process links it meanwhile.
-
-    ``formed``: with its facts of data; ``observe``: called when a weight is packed. Returns None where
-    ``compiled_files`` lacks a fusion or the code of the weights. Raises CandidateError for wrong data.
-    """
-    parts = _kept_parts(formed, machine, schedules, threads)
-    if parts is None:
-        return None
-    fusions, init = parts
-    try:
-        plan = weight_plan(formed.program, [fusion.code for fusion in fusions])
-    except ValueError:  # linking says why
-        return None
-    return PackedWeights(plan, _packed(plan, init, constants, observe))
-
-
-def _packed(
-    plan: WeightPlan, init: Sequence[InitCode], constants: Constants, observe: CompileObserver
-) -> tuple[Array, ...]:
-    threads = min(PACKING_THREADS, usable_processors().allowed)
-    return packed_weights(plan, initialized_parts(init, constants), observe, threads)
-
-
-def _next_task(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> FusionTask:
-    """Returns the first task of a fusion that was not given up."""
-    return next(
-        task for task in _tasks(fusion, machine, schedules, threads) if _reason_given_up(task) is None
-    )
-
-
-def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
-    return CompiledFiles.key("fusions of a program", text, entry, machine.multiplies_pairs)
-
-
-def _problem_of(fusion: Fusion) -> TextProblem | Refusal:
-    """Returns a fusion as a tuning problem, or why no schedule is for it."""
-    try:
-        return fusion_problem(fusion)
-    except UsageError as error:
-        return Refusal(str(error))
-
-
-def _problem_key(fusion: Fusion) -> str:
-    return CompiledFiles.key("problem", fusion.kind, fusion.text)
-
-
-def _linked_key(
-    formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
-) -> str:
-    # the text and the code of equal layers are written into the key once
-    distinct = dict(zip(map(_identity, formed.program.fusions), fusions, strict=True))
-    numbers = {same: number for number, same in enumerate(distinct)}
-    called = [
-        (numbers[_identity(fusion)], replace(fusion, kind="", text="")) for fusion in formed.program.fusions
-    ]
-    program = replace(formed.program, fusions=())
-    content = (formed.entry, program, called, tuple(distinct.items()))
-    return CompiledFiles.key("program", content, machine, threads)
-
-
-def linked_program(
-    formed: FormedText, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
-) -> "LinkedProgram | NotFused":
-    """Compiles the fusions of a program, and the code of its weights; reads no data of constants.
-
-    ``formed``: with its facts of data. Returns NotFused for a program that must be compiled as a whole.
-    Raises CandidateError where the code of its weights does not compile.
-    """
-    try:
-        fusions = _scheduled(formed, machine, schedules, threads)
-    except CandidateError as error:
-        return NotFused(error.reason)
-    key = _linked_key(formed, fusions, machine, threads)
-    made = compiled_files().kept(key, lambda: _linked(formed, fusions, machine, threads))
-    if isinstance(made, NotFused) or not formed.program.init:
-        return made
-    return replace(made, init=InitTask(formed.program.init).compile())
-
-
-def missing_fusions(
-    formed: FormedText, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
-) -> tuple[CompileTask, ...]:
-    """Returns what ``linked_program`` has to compile: a task for the code of weights, a task per fusion.
-
-    Each fusion is compiled by its best schedule that was not given up. Fusions of equal text are one task,
-    and what ``compiled_files`` has is left out. Returns () where the folder of ``compiled_files`` cannot be
-    written.
-    """
-    files = compiled_files()
-    if not files.is_writable:
-        return ()
-    next_tasks = [_next_task(fusion, machine, schedules, threads) for fusion in _distinct(formed).values()]
-    missing = [_with_other_ways_known(task) for task in next_tasks if files.read(task.key) is None]
-    init = [InitTask(formed.program.init)] if formed.program.init else []
-    return (*(task for task in init if files.read(task.key) is None), *missing)
-
-
-def _with_other_ways_known(task: FusionTask) -> FusionTask:
-    """Returns a task with its ``has_other_way``.
-
-    A first task keeps True, as finding its configuration takes 20 ms: if that turns out to be none and its
-    loops take too long, they are compiled once more, up to the limit of the program.
-    """
-    if task.fusion.kind == LOOPS_KIND:
-        return replace(task, has_other_way=False)
-    if not task.given_up:
-        return task
-    try:
-        configuration = _initial_configuration(task, fusion_problem(task.fusion))
-    except UsageError:  # it has no problem, so it became loops at once
-        configuration = None
-    return replace(task, has_other_way=configuration is not None)
-
-
-def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
-    """Returns the distinct fusions by (kind, text), in order: fusions of equal text are compiled once."""
-    fusions: dict[tuple[str, str], Fusion] = {}
-    for fusion in formed.program.fusions:
-        fusions.setdefault(_identity(fusion), fusion)
-    return fusions
-
-
-def _identity(fusion: Fusion) -> tuple[str, str]:
-    """Returns (kind, text) of a fusion: fusions with equal ones have the same code."""
-    return fusion.kind, fusion.text
-
-
-def formed_text(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:
-    """Returns a payload without the data of its constants as fusions, from ``compiled_files`` or formed now.
-
-    ``entry``: the function; None: ``main``, or the only public one. Returns NotFused for a program that must
-    be compiled as a whole. Raises CandidateError(BIND) for text that does not parse.
-    """
-    return compiled_files().kept(
-        _formed_key(text, entry, machine),
-        lambda: form_text(text, entry, multiplies_pairs=machine.multiplies_pairs),
-    )
-
-
-@dataclass(frozen=True)
-class LinkedProgram:
-    """The machine code of a program of fusions without its weights, and what makes these from constants."""
-
-    code: FusedCode
-    plan: WeightPlan  # by which weights are packed
-    init: tuple[InitCode, ...] = ()  # that computes the weights from the constants; (): they are these
-
-    def with_weights(
-        self, constants: Constants, observe: CompileObserver = ignore_compile_event
-    ) -> FusedImage:
-        """Returns the program with its packed weights, which are computed and packed a few at a time.
-
-        ``observe``: called when a weight is packed. Raises CandidateError where the data of a constant are
-        missing or do not fit.
-        """
-        return FusedImage(self.code, _packed(self.plan, self.init, constants, observe), self.plan)
-
-    def with_packed(self, packed: PackedWeights | None, constants: Constants) -> FusedImage:
-        """Returns the program with weights that were packed ahead; packs them where another plan was used.
-
-        Raises CandidateError as ``with_weights`` does.
-        """
-        if packed is None or packed.plan != self.plan:
-            return self.with_weights(constants)
-        return FusedImage(self.code, packed.arrays, self.plan)
-
-
-def _linked(
-    formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
-) -> LinkedProgram | NotFused:
-    codes = [fusion.code for fusion in fusions]
-    try:
-        memory = memory_plan(formed.program)
-        places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
-    except ValueError as error:  # compiled as a whole, the program needs no such plan
-        return NotFused(f"no place in memory: {error}")
-    made = program_object(places, codes, machine.isa)
-    code = FusedCode(
-        entry=formed.entry,
-        arguments=formed.program.arguments,
-        results=formed.program.results,
-        arena_bytes=places.memory.arena_bytes,
-        fills=places.memory.fills,
-        weight_bytes=places.weights.weight_bytes,
-        needs=_needs(codes, machine.isa),
-        compiler=cpu_compiler().fingerprint,
-        fusions=tuple(fusion.summary for fusion in fusions),
-        object_code=made,
-        threads=threads if any(code.is_divided for code in codes) else 1,
-        asserts=any(code.asserts for code in codes),
-        changed=formed.program.changed,
-    )
-    return LinkedProgram(code, places.weights)
-
-
-def program_object(places: FusionPlaces, codes: Sequence[FusionCode], isa: str) -> bytes:
-    """Returns the object file of a program for all machines of an isa that have what its fusions need.
-
-    The machine code of each distinct fusion is from ``compiled_files``, or else compiled now. Raises
-    CandidateError for code that LLVM rejects.
-    """
-    level = code_level(isa, _needs(codes, isa), own_architecture())
-    by_text = {code.llvm_text: code for code in codes}
-    called = {name: _machine_code(by_text[text], isa) for text, name in function_names(codes).items()}
-    return merged_object(object_code(linked(places, codes, level), PROGRAM_ENTRY), called, FUSION_ENTRY)
-
-
-def _machine_code(code: FusionCode, isa: str) -> bytes:
+def machine_code(code: FusionCode, isa: str) -> bytes:
     """Returns the object file of a fusion's code: from ``compiled_files``, or else compiled now.
 
     Each fusion is compiled for the instruction sets that it needs itself, as when it is timed. Raises
     CandidateError for code that LLVM rejects.
     """
-    level = code_level(isa, _needs((code,), isa), own_architecture())
+    level = code_level(isa, needed_sets((code,), isa), own_architecture())
     key = CompiledFiles.key("machine code", code.llvm_text, level)
     return compiled_files().kept(key, lambda: object_code(fusion_module(code, level), FUSION_ENTRY))
 
 
-def _needs(codes: Iterable[FusionCode], isa: str) -> tuple[str, ...]:
+def needed_sets(codes: Iterable[FusionCode], isa: str) -> tuple[str, ...]:
     """Returns the instruction sets that code needs: the isa, where it is one, and those that it calls."""
     level = (isa,) if isa in ISAS else ()
     texts = dict.fromkeys(code.llvm_text for code in codes)
     called = encoded(instructions_needed("\n".join(texts)), isa)
     return tuple(dict.fromkeys((*level, *called)))
-
-
-def _scheduled(
-    formed: FormedText, machine: Machine, schedules: Schedules, threads: int
-) -> tuple[ScheduledFusion, ...]:
-    known: dict[tuple[str, str], ScheduledFusion] = {}
-    for same, fusion in _distinct(formed).items():
-        try:
-            known[same] = schedule_fusion(fusion, machine, schedules, threads)
-        except CandidateError as error:
-            reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
-            raise CandidateError(error.stage, reason) from error
-    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions)

@@ -63,8 +63,8 @@ from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
     from tuner.db.store import Store
-    from tuner.programs.fusion_compiler import CompileTask, LinkedProgram, PackedWeights
     from tuner.programs.fusions.pipeline import FormedText
+    from tuner.programs.linked_programs import CompileTask, LinkedProgram, PackedWeights
 
 NAME = "program"
 Value = TypeVar("Value")

@@ -11,9 +11,9 @@ from tuner.core import fusions as types
 from tuner.core.instruction_sets import AARCH64, NEON, NO_ISA, code_level
 from tuner.core.packings import FusionCode
 from tuner.core.programs import CompiledFusion
-from tuner.programs.fusion_compiler import program_object
 from tuner.programs.fusions.linking import FusionPlaces
 from tuner.programs.fusions.memory_plan import memory_plan
+from tuner.programs.linked_programs import program_object
 from tuner.programs.run.fused_code import FusedCode
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.program_weights import packed_weights, weight_plan

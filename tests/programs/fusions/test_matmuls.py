@@ -14,9 +14,9 @@ from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
-from tuner.programs.fusion_compiler import compile_fusions
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.linked_programs import compile_fusions
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.runtime.cpu.host import describe_machine

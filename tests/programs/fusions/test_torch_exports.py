@@ -12,10 +12,10 @@ from tests.programs.lowering.compiled import cpu_function
 from tests.programs.payload_runs import listed
 from tuner.core.fusions import ATTENTION
 from tuner.mlir.fusions.facts import facts_of
-from tuner.programs.fusion_compiler import compile_fusions
 from tuner.programs.fusions import formation
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import fuse_program
+from tuner.programs.linked_programs import compile_fusions
 from tuner.programs.run.fused_code import FusedImage
 from tuner.programs.run.fused_program import FusedFunction as CompiledFunction
 from tuner.runtime.cpu.host import describe_machine
