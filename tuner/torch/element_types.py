@@ -4,6 +4,7 @@ PyTorch computes floats of 16 bits in f32, and rounds once.
 """
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -72,3 +73,14 @@ def is_wider_number(number: Any, x: Any) -> bool:
 def is_float(x: Any) -> bool:
     """Returns whether ``x`` is a float of Python, or a tensor of floats."""
     return isinstance(x, float) or (isinstance(x, torch.Tensor) and x.is_floating_point())
+
+
+def computed_in_f32(operation: Any) -> Callable[..., Any]:
+    """Returns an operation that computes narrow floats in f32 and rounds the result; leaves other types."""
+
+    def computed(x: torch.Tensor, *arguments: Any, dtype: torch.dtype | None = None, **keywords: Any) -> Any:
+        if x.dtype not in NARROW or (dtype or x.dtype) not in NARROW:
+            return NotImplemented
+        return operation(x.float(), *arguments, **keywords).to(dtype or x.dtype)
+
+    return computed
