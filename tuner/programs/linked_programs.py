@@ -37,13 +37,16 @@ from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedCode, FusedImage
 from tuner.programs.run.program_weights import WeightPlan, packed_weights, weight_plan
-from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
+from tuner.programs.weight_code import InitCode, InitTask, content_of, initialized_parts
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.host import own_architecture, usable_processors
 from tuner.runtime.cpu.linkable_objects import merged_object
 from tuner.targets.cpu.compiler import object_code
 
 PACKING_THREADS = 4  # at most: more read no more of memory in a second
+# Of weights that are looked up before they are packed: fewer are packed in the tenth of a second that
+# loading the hash takes.
+LEAST_COMPARED_BYTES = 1 << 27
 Array = npt.NDArray[Any]
 CompileTask = FusionTask | InitTask
 
@@ -161,7 +164,9 @@ def _packed(
     plan: WeightPlan, init: Sequence[InitCode], constants: Constants, observe: CompileObserver
 ) -> tuple[Array, ...]:
     threads = min(PACKING_THREADS, usable_processors().allowed)
-    return packed_weights(plan, initialized_parts(init, constants), observe, threads)
+    is_large = sum(plan.weight_bytes) >= LEAST_COMPARED_BYTES
+    content = content_of if is_large else None
+    return packed_weights(plan, initialized_parts(init, constants), observe, threads, content)
 
 
 def formed_text(text: str, entry: str | None, machine: Machine) -> FormedText | NotFused:

@@ -1,7 +1,7 @@
 """The code that computes a program's packed weights from its constants: compiled, and run."""
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,9 @@ from tuner.programs.fusions.hoisting import INIT, InitPart, init_parts
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.read_program import read_program
 from tuner.programs.run.host_function import HostFunction
+from tuner.programs.run.program_weights import WeightPart, checksum
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
+from tuner.runtime.cpu.content_hash import ContentHash
 from tuner.targets.cpu.compiler import object_code
 
 Array = npt.NDArray[Any]
@@ -89,17 +91,15 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
     return tuple(InitCode(part, made.get(part.text), objects.get(part.text, b"")) for part in parts)
 
 
-def initialized_parts(
-    codes: Sequence[InitCode], constants: Sequence[Array]
-) -> Iterator[Callable[[], Mapping[int, Array]]]:
-    """Yields calls that return the weight buffers of a program by number, a few each, on any thread.
+def initialized_parts(codes: Sequence[InitCode], constants: Sequence[Array]) -> Iterator[WeightPart]:
+    """Yields the weight buffers of a program, a few at a time.
 
     ``codes``: of the program's ``init``; () for a program without, whose buffers are its ``constants``.
     Raises CandidateError where the code cannot be loaded.
     """
     if not codes:
         for number in range(len(constants)):
-            yield partial(_constant, number, constants)
+            yield WeightPart((number,), partial(_constants, (number,), constants), tuple)
         return
     distinct = {code.part.text: code for code in codes}  # parts of equal text have equal code
     loaded = {
@@ -108,21 +108,34 @@ def initialized_parts(
         if code.program is not None
     }
     for part in (code.part for code in codes):
-        yield partial(_initialized, part, loaded.get(part.text), constants)
+        compute = partial(_initialized, part, loaded.get(part.text))
+        inputs = partial(_constants, part.inputs, constants)
+        yield WeightPart(part.results, inputs, compute, (part.text, part.order))
 
 
-def _constant(number: int, constants: Sequence[Array]) -> dict[int, Array]:
-    return {number: constants[number]}
+def _constants(numbers: Sequence[int], constants: Sequence[Array]) -> tuple[Array, ...]:
+    return tuple(constants[number] for number in numbers)
 
 
 def _initialized(
-    part: InitPart, function: HostFunction | None, constants: Sequence[Array]
-) -> dict[int, Array]:
-    """Returns the results of a part by number; ``function``: None for a part without code."""
-    arrays = [np.ascontiguousarray(constants[number]) for number in part.inputs]
+    part: InitPart, function: HostFunction | None, inputs: tuple[Array, ...]
+) -> tuple[Array, ...]:
+    """Returns the results of a part; ``function``: None for a part without code."""
+    arrays = list(map(np.ascontiguousarray, inputs))
     if function is None:
-        return {part.results[0]: part.moved(arrays[0])}
+        return (part.moved(arrays[0]),)
     made = function(*arrays)
     if len(part.results) == 1:
-        made = (made,)
-    return dict(zip(part.results, made, strict=True))
+        return (made,)
+    return tuple(made)
+
+
+def content_of(array: Array) -> Hashable:
+    """Returns what tells weights apart: type, shape, a hash of the contents, and a checksum.
+
+    The hash mixes bits and the checksum adds numbers, so that a change which one of them misses, as the hash
+    some changes of signs, is seen by the other. Both together read 10 GB/s.
+    """
+    content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    mixed = ContentHash([(content.ctypes.data, content.size)]).value()
+    return array.dtype.name, array.shape, mixed, checksum(content)

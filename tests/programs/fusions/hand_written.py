@@ -16,7 +16,7 @@ from tuner.programs.fusions.memory_plan import memory_plan
 from tuner.programs.linked_programs import program_object
 from tuner.programs.run.fused_code import FusedCode
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.run.program_weights import packed_weights, weight_plan
+from tuner.programs.run.program_weights import known_parts, packed_weights, weight_plan
 from tuner.runtime.cpu.host import own_architecture
 
 # runs wherever the tests do; of AArch64 atomics need more than the plain level has
@@ -77,9 +77,8 @@ def function_of(
     program: types.FusedProgram, codes: Sequence[FusionCode], weights: Sequence[np.ndarray] = ()
 ) -> FusedFunction:
     places = places_of(program, codes)
-    return FusedFunction(
-        code_of(places, codes), packed_weights(places.weights, [lambda: dict(enumerate(weights))])
-    )
+    packed = packed_weights(places.weights, known_parts(dict(enumerate(weights))))
+    return FusedFunction(code_of(places, codes), packed)
 
 
 def code_of(places: FusionPlaces, codes: Sequence[FusionCode]) -> FusedCode:
@@ -109,4 +108,5 @@ def compiled_code() -> FusedCode:
 def compiled_function(weight: np.ndarray) -> FusedFunction:
     """Returns exp(x * weight + y) and 3 * that as a function of x and y of 8 elements each."""
     program, codes = exp_of_weighted_sum()
-    return FusedFunction(compiled_code(), packed_weights(weight_plan(program, codes), [lambda: {0: weight}]))
+    weights = packed_weights(weight_plan(program, codes), known_parts({0: weight}))
+    return FusedFunction(compiled_code(), weights)

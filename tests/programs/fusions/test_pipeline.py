@@ -123,7 +123,7 @@ def initialized(init: str, constants: Any) -> list[Any]:
     """Returns the weight buffers that the code ``init`` computes of constants."""
     buffers: dict[int, Any] = {}
     for part in initialized_parts(InitTask(init).compile(), constants):
-        buffers |= part()
+        buffers |= part.arrays()
     return [buffers[number] for number in range(len(buffers))]
 
 

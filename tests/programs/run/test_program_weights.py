@@ -3,7 +3,7 @@
 import gc
 import threading
 import weakref
-from functools import partial
+from operator import is_
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +24,16 @@ from tuner.programs.run.loading import load
 from tuner.programs.run.program_weights import (
     ALIGNMENT_BYTES,
     LARGE_PAGE_BYTES,
+    Array,
     SharedWeights,
+    WeightPart,
     WeightPlan,
     checksum,
+    known_parts,
     packed_weights,
     weight_plan,
 )
+from tuner.programs.weight_code import content_of
 
 RNG = np.random.default_rng(7)
 PANELS = WeightPacking(4)
@@ -59,7 +63,7 @@ def plan_of(buffers: tuple[Buffer, ...], *reads: tuple[View, WeightPacking | Non
 def test_a_weight_is_packed(weight: Any, element: str, packing: WeightPacking, expected: list[int]) -> None:
     dtype, view = DTYPES[element], matrix(0, weight.shape[0], weight.shape[1], element)
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, packing))
-    (found,) = packed_weights(plan, [lambda: {0: weight.astype(dtype)}])
+    (found,) = packed_weights(plan, known_parts({0: weight.astype(dtype)}))
     assert found.view(dtype).astype(int).tolist() == expected
 
 
@@ -67,12 +71,12 @@ def test_a_transposed_part_and_filters_are_packed_as_the_fusion_sees_them() -> N
     weight = np.arange(24, dtype=np.float32).reshape(4, 6)
     view = View(0, 6, TensorType((6, 2), "f32"), (1, 6))  # columns 1 and 2 are rows 1 and 2 of the buffer
     plan = plan_of((Buffer(WEIGHT, 0, TensorType((4, 6), "f32")),), (view, WeightPacking(2)))
-    (found,) = packed_weights(plan, [lambda: {0: weight}])
+    (found,) = packed_weights(plan, known_parts({0: weight}))
     assert found.view(np.float32).tolist() == weight[1:3].T.reshape(-1).tolist()
     filters = np.arange(36, dtype=np.float32).reshape(6, 2, 3)  # filters x channels x window
     view = View(0, 0, TensorType((6, 2, 3), "f32"), (6, 3, 1))
     plan = plan_of((Buffer(WEIGHT, 0, view.type),), (view, WeightPacking(3, order=(2, 1, 0))))
-    (panels,) = packed_weights(plan, [lambda: {0: filters}])  # panels x window x channels x 3 filters
+    (panels,) = packed_weights(plan, known_parts({0: filters}))  # panels x window x channels x 3 filters
     np.testing.assert_array_equal(
         panels.view(np.float32), filters.reshape(2, 3, 2, 3).transpose(0, 3, 2, 1).reshape(-1)
     )
@@ -84,18 +88,16 @@ def test_a_transposed_weight_is_packed_as_its_copy_is_and_on_several_threads() -
     part = View(0, 9, TensorType((4, 9), "f32"), (9, 1))  # of the first one
     buffers = tuple(Buffer(WEIGHT, number, TensorType((6, 9), "f32")) for number in range(12))
     plan = plan_of(buffers, *((view, PANELS) for view in views), (part, PANELS), (views[0], None))
-    transposed = [{number: weight.T} for number, weight in enumerate(weights)]
-    copied = [{number: weight.T.copy()} for number, weight in enumerate(weights)]
+    transposed = known_parts({number: weight.T for number, weight in enumerate(weights)})
+    copied = known_parts({number: weight.T.copy() for number, weight in enumerate(weights)})
     seen: list[WeightsPacked] = []
 
     def observe(event: CompileEvent) -> None:
         assert isinstance(event, WeightsPacked)
         seen.append(event)
 
-    found = packed_weights(plan, [partial(dict, part) for part in transposed], observe, threads=3)
-    for array, expected in zip(
-        found, packed_weights(plan, [partial(dict, part) for part in copied]), strict=True
-    ):
+    found = packed_weights(plan, transposed, observe, threads=3)
+    for array, expected in zip(found, packed_weights(plan, copied), strict=True):
         np.testing.assert_array_equal(array, expected)
     assert [event.total_bytes for event in seen] == [sum(plan.weight_bytes)] * 14
     assert max(event.done_bytes for event in seen) == sum(plan.weight_bytes)
@@ -113,7 +115,7 @@ def test_what_is_read_alike_is_stored_once_and_what_is_not_packed_in_its_buffer(
     plan = plan_of(buffers, (whole, None), (part, None))
     assert (len(plan.weights), plan.place(part, None)) == (1, (0, 48))
     (found,) = packed_weights(
-        plan, [lambda: {1: np.zeros(1)}, lambda: {0: np.arange(24, dtype=np.float32).reshape(4, 6)}]
+        plan, known_parts({1: np.zeros(1), 0: np.arange(24, dtype=np.float32).reshape(4, 6)})
     )
     assert found.view(np.float32).tolist() == [*range(24)]
 
@@ -207,6 +209,51 @@ def test_threads_that_pack_at_the_same_time_get_one_array() -> None:
     for thread in threads:
         thread.join()
     assert len({id(array) for array in found}) == 1
+
+
+def test_weights_of_one_source_are_packed_once_and_a_changed_one_anew() -> None:
+    computed: list[int] = []
+
+    def halves(inputs: tuple[Array, ...]) -> tuple[Array, ...]:
+        computed.append(len(inputs))
+        return inputs[0][:2], inputs[0][2:]
+
+    def packed(weight: Array, code: str = "halves", packing: WeightPacking | None = PANELS) -> list[Any]:
+        part = WeightPart((0, 1), lambda: (weight,), halves, code)
+        views = (matrix(0, 2, 6), matrix(1, 2, 6))
+        buffers = tuple(Buffer(WEIGHT, number, view.type) for number, view in enumerate(views))
+        plan = plan_of(buffers, *((view, packing) for view in views))
+        return list(packed_weights(plan, [part], content_of=content_of))
+
+    weight = RNG.random((4, 6), np.float32)
+    first = packed(weight)
+    again = packed(weight.copy())
+    assert len(computed) == 1
+    assert all(map(is_, again, first))
+    others = [packed(weight, "other code"), packed(weight, packing=None), packed(-weight)]
+    assert len(computed) == 4
+    assert all(map(is_, others[0], first))  # of equal contents
+    assert others[1][0].tobytes() == weight[:2].tobytes()
+    assert others[2][1].tobytes() != first[1].tobytes()
+    del first, again, others
+    gc.collect()
+    packed(weight)
+    assert len(computed) == 5  # nobody held it
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_weights_that_differ_in_signs_alone_are_told_apart(dtype: Any) -> None:
+    weight = RNG.random((64, 256)).astype(dtype)
+    found = {content_of(weight)}
+    for number in range(40):
+        signs = RNG.choice(np.array([-1, 1], dtype), (64, 1)) * RNG.choice(np.array([-1, 1], dtype), 256)
+        found.add(content_of(weight * signs))
+        assert len(found) == number + 2
+    # three signs of which ContentHash alone misses the change: of two adjacent words of a lane
+    changed = weight.reshape(-1).view(np.uint64).copy()
+    changed[0] ^= np.uint64(1 << 63)
+    changed[64] ^= np.uint64((1 << 63) | (1 << 31))
+    assert content_of(changed.view(dtype).reshape(weight.shape)) not in found
 
 
 def program_of(rows: int, weight: np.ndarray) -> Any:

@@ -24,6 +24,7 @@ from tuner.programs.run.program_weights import (
     ALIGNMENT_BYTES,
     WeightPlan,
     aligned_bytes,
+    known_parts,
     packed_weights,
     shared_weights,
 )
@@ -116,7 +117,7 @@ class FusedImage:
         """
         if self.plan is None:
             raise ValueError("a loaded program does not say how its weights are packed")
-        return replace(self, weights=packed_weights(self.plan, (lambda: dict(enumerate(weights)),)))
+        return replace(self, weights=packed_weights(self.plan, known_parts(dict(enumerate(weights)))))
 
     def with_shared_weights(self) -> Self:
         """Returns a program that came from another process, with the equal weights that this process has."""

@@ -1,16 +1,17 @@
 """The packed weights of programs: which a program needs, and one array in a process for equal contents.
 
 A weight that two fusions read alike is packed once, one that they read differently twice. Programs of other
-numbers of rows, or that were compiled again, find the arrays that an earlier program has packed.
+numbers of rows, or that were compiled again, find the arrays that an earlier program has packed: large
+weights by what they are computed from, before they are packed; others by their packed contents.
 """
 
 import contextlib
 import mmap
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from math import prod
 from typing import Any
 from weakref import WeakValueDictionary
@@ -71,6 +72,25 @@ class WeightPlan:
         return dict(self.by_key)
 
 
+@dataclass(frozen=True)
+class WeightPart:
+    """Weights of a program that are computed together, on any thread."""
+
+    numbers: tuple[int, ...]  # of the weights
+    inputs: Callable[[], tuple[Array, ...]]  # returns what they are computed from
+    compute: Callable[[tuple[Array, ...]], Sequence[Array]]  # returns them of the inputs, in order
+    code: Hashable = ""  # equal for parts that compute equal weights of equal inputs
+
+    def arrays(self) -> dict[int, Array]:
+        """Returns the weights by number."""
+        return dict(zip(self.numbers, self.compute(self.inputs()), strict=True))
+
+
+def known_parts(weights: Mapping[int, Array]) -> tuple[WeightPart, ...]:
+    """Returns a part for each of ``weights``, arrays by number."""
+    return tuple(WeightPart((number,), partial(tuple, [array]), tuple) for number, array in weights.items())
+
+
 def weight_plan(program: FusedProgram, codes: Sequence[FusionCode]) -> WeightPlan:
     """Returns the packed weights of a program, each once per packing.
 
@@ -98,15 +118,17 @@ def packed_bytes(view: View, packing: WeightPacking) -> int:
 
 def packed_weights(
     plan: WeightPlan,
-    parts: Iterable[Callable[[], Mapping[int, Array]]],
+    parts: Iterable[WeightPart],
     observe: CompileObserver = ignore_compile_event,
     threads: int = 1,
+    content_of: Callable[[Array], Hashable] | None = None,
 ) -> tuple[Array, ...]:
     """Packs weights as ``plan`` says; returns read-only arrays of bytes.
 
-    ``parts``: calls that return weights by number, some each. Each is called on one of ``threads`` threads,
-    which packs its weights before it calls the next. ``observe``: called after each weight. An array that a
-    program of this process holds is returned in place of a new one of equal contents.
+    Each of ``parts`` is computed on one of ``threads`` threads, which packs its weights before it takes the
+    next. ``observe``: called after each weight. An array that a program of this process holds is returned in
+    place of a new one of equal contents. ``content_of``: tells what weights are computed from apart, so that
+    held ones are found before they are computed and packed; None: they are found afterwards.
     """
     readers: dict[int, list[int]] = {}
     for index, planned in enumerate(plan.weights):
@@ -114,10 +136,22 @@ def packed_weights(
     packed: dict[int, Array] = {}
     total_bytes = sum(plan.weight_bytes)
 
-    def pack_part(part: Callable[[], Mapping[int, Array]]) -> None:
-        for weight, array in part().items():
+    def pack_part(part: WeightPart) -> None:
+        inputs = part.inputs()
+        sources = {}
+        if content_of is not None:
+            sources = _sources(part, tuple(map(content_of, inputs)), plan, readers)
+        known = _SHARED.arrays_from(sources)
+        arrays: Sequence[Array] = ()
+        if known is None:
+            arrays = part.compute(inputs)
+        for position, weight in enumerate(part.numbers):
             for index in readers.get(weight, ()):
-                packed[index] = _SHARED.array_like(_packed(plan.weights[index], array))
+                if known is None:
+                    made = _packed(plan.weights[index], arrays[position])
+                    packed[index] = _SHARED.array_like(made, sources.get(index))
+                else:
+                    packed[index] = known[index]
                 observe(WeightsPacked(sum(map(len, list(packed.values()))), total_bytes))
 
     with ThreadPoolExecutor(threads) as pool:  # numpy's copies run side by side
@@ -126,16 +160,31 @@ def packed_weights(
     return tuple(packed[index] for index in range(len(plan.weights)))
 
 
-def unpacked_weights(
-    numbers: Sequence[int], parts: Iterable[Callable[[], Mapping[int, Array]]]
-) -> tuple[Array, ...]:
+def _sources(
+    part: WeightPart, contents: Hashable, plan: WeightPlan, readers: Mapping[int, Sequence[int]]
+) -> dict[int, Hashable]:
+    """Returns what each packed weight of a part is made from, by its index in the plan.
+
+    Equal for equal packed weights: the code that computes the weight, the ``contents`` of what it is computed
+    from, and how it is packed.
+    """
+    sources: dict[int, Hashable] = {}
+    for position, weight in enumerate(part.numbers):
+        for index in readers.get(weight, ()):
+            planned = plan.weights[index]
+            view = planned.view and replace(planned.view, buffer=0)  # whose number is the program's
+            sources[index] = (part.code, contents, position, view, planned.packing)
+    return sources
+
+
+def unpacked_weights(numbers: Sequence[int], parts: Iterable[WeightPart]) -> tuple[Array, ...]:
     """Returns copies of the weights ``numbers``, row by row, as read-only arrays of bytes.
 
     ``parts``: as of ``packed_weights``. Arrays are shared as those of ``packed_weights``.
     """
     copies: dict[int, Array] = {}
     for part in parts:
-        for number, array in part().items():
+        for number, array in part.arrays().items():
             if number in numbers:
                 content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 copies[number] = _SHARED.array_like(aligned_copy(content))
@@ -227,18 +276,42 @@ def _key(view: View, packing: WeightPacking | None) -> Key:
 class SharedWeights:
     """Arrays that programs hold, to be found by their contents; an array that nobody holds is freed.
 
-    Arrays are found by a checksum, and compared as a whole: no two weights are mistaken for each other.
+    Arrays are found by a checksum, and compared as a whole: no two weights are mistaken for each other. Those
+    whose source is given are found by it, too, which the caller makes differ for different contents.
     """
 
     def __init__(self) -> None:
         self._lock = thread_lock()
         self._known: WeakValueDictionary[tuple[int, int], Array] = WeakValueDictionary()
+        self._by_source: WeakValueDictionary[Hashable, Array] = WeakValueDictionary()
 
-    def array_like(self, array: Array) -> Array:
+    def arrays_from(self, sources: Mapping[int, Hashable]) -> dict[int, Array] | None:
+        """Returns the arrays that somebody holds, made from ``sources``; None where one of them is missing.
+
+        Also None if ``sources`` is empty.
+        """
+        found = {}
+        for index, source in sources.items():
+            with self._lock:
+                array = self._by_source.get(source)
+            if array is None:
+                return None
+            found[index] = array
+        return found or None
+
+    def array_like(self, array: Array, source: Hashable = None) -> Array:
         """Returns the array of these contents that somebody holds; else ``array``, to be found from now on.
 
-        ``array``: of bytes. The result is read-only, and begins at a multiple of 64 bytes.
+        ``array``: of bytes; ``source``: by which ``arrays_from`` finds it, too; None: by none. The result is
+        read-only, and begins at a multiple of 64 bytes.
         """
+        shared = self._of_contents(array)
+        if source is not None:
+            with self._lock:
+                self._by_source[source] = shared
+        return shared
+
+    def _of_contents(self, array: Array) -> Array:
         key = (array.size, checksum(array))
         with self._lock:
             known = self._known.get(key)
