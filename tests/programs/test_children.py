@@ -1,6 +1,7 @@
 """Fusions are compiled once, side by side, and kept for other processes until what they depend on changes."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -19,11 +20,19 @@ from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.instruction_sets import AVX2
-from tuner.core.programs import LOOPS, ExplainedFusion, given_up_note, no_schedules
+from tuner.core.programs import (
+    LOOPS,
+    TUNED,
+    ExplainedFusion,
+    FusionSchedule,
+    given_up_note,
+    no_schedules,
+)
+from tuner.db.store import Store
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.programs import children as module
 from tuner.programs import compile as compile_module
-from tuner.programs import fusion_compiler, linked_programs
+from tuner.programs import fusion_compiler, linked_programs, service
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compile import compile_program
 from tuner.programs.fusion_compiler import FIRST_CONFIGURATIONS, FusionTask, ScheduledFusion
@@ -174,6 +183,36 @@ def test_a_program_is_kept_whose_fusion_no_schedule_is_for() -> None:
     assert isinstance(found, FusedImage)
     assert found.code == first.code
     assert asked == []  # stored schedules are of problems
+
+
+def test_schedules_are_read_once_and_children_open_no_database(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def stored(problem: Any, _threads: int) -> Iterator[FusionSchedule]:
+        asked.append(problem)
+        configuration = first_configuration(problem, MACHINE, 1)
+        assert configuration is not None
+        yield FusionSchedule(configuration[0], configuration[1].text, TUNED, 7)
+
+    monkeypatch.setattr(service, "_schedules_of", lambda *_: stored)
+    database = str(tmp_path / "results.db")
+    Store.open(database).close()
+    request = ProgramRequest(TEXT, TargetName("cpu"), database=database)
+    formed = service.formed_program(request)
+    assert formed is not None
+    problems = service.tuned_problems(request, formed)
+    assert len(problems) == 2  # two of the three products are equal
+    known = service.with_schedules_read(request, problems)
+    assert asked == [problem for problem, _ in problems]
+    sent = pickle.loads(pickle.dumps(replace(known, database=str(tmp_path / "missing" / "results.db"))))
+    _, *tasks = service.missing_fusions(sent, formed)
+    assert [task.schedule.trial for task in tasks if isinstance(task, FusionTask) and task.schedule] == [7, 7]
+    linked = service.linked_program(sent, formed)
+    assert linked is not None
+    assert [fusion.origin for fusion in linked.code.fusions] == [TUNED] * 3
+    assert len(asked) == 2
 
 
 def test_another_machine_number_of_threads_or_text_is_compiled(made: list[FusionTask]) -> None:

@@ -4,7 +4,7 @@
 ``ProgramBaseline`` is the program in another framework, and ``ProgramResult`` has all of these.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -159,6 +159,17 @@ Schedules = Callable[[Problem, int], Iterator[FusionSchedule]]
 def no_schedules(_problem: Problem, _threads: int) -> Iterator[FusionSchedule]:
     """Returns an empty iterator: no stored schedule, so that each fusion gets its initial configuration."""
     return iter(())
+
+
+@dataclass(frozen=True)
+class KnownSchedules:
+    """The stored schedules of a program's fusions as a value: processes that get it open no database."""
+
+    stored: Mapping[tuple[Problem, int], tuple[FusionSchedule, ...]]  # of a fusion and a number of threads
+
+    def __call__(self, problem: Problem, threads: int) -> Iterator[FusionSchedule]:
+        """Returns the schedules of a fusion, the best first; none of one that was not asked for."""
+        return iter(self.stored.get((problem, threads), ()))
 
 
 @dataclass(frozen=True)

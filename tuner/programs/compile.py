@@ -39,6 +39,8 @@ from tuner.programs.service import (
     may_be_fused,
     missing_fusions,
     packed_ahead,
+    tuned_problems,
+    with_schedules_read,
 )
 from tuner.results.database_name import naming_database
 from tuner.runtime.process_state import return_free_memory
@@ -210,7 +212,7 @@ def _compiled_fusions(
 
     Children get its text. What fusions need to know of the data of constants is found in this process, which
     packs the weights while a child links, too: they are in memory once as the caller has them, and once
-    packed.
+    packed. It alone reads the results database, once.
     """
     formed = call_in_kept_child(partial(formed_program, request)) if may_be_fused(request) else None
     if formed is None:
@@ -220,6 +222,9 @@ def _compiled_fusions(
         formed = formed.with_facts_of_data(resources)
     except CandidateError:  # data that are missing or wrong: compiling as a whole says which
         return None
+    if request.database:
+        problems = call_in_kept_child(partial(tuned_problems, request, formed))
+        request = with_schedules_read(request, problems)
     children = CHILDREN.of_this_thread()
     children.compile_fusions(partial(missing_fusions, request, formed), TIMEOUT_S, observe)
     with ThreadPoolExecutor(1) as pool:

@@ -51,6 +51,7 @@ from tuner.targets.cpu.compiler import object_code
 from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
+    from tuner.core.problem_classes import TextProblem
     from tuner.programs.run.fused_code import FusedImage
 
 # Operations that compute nothing: a program of these alone needs no device
@@ -312,6 +313,10 @@ class ProgramCompiler:
     def missing_fusions(self, formed: "FormedText", threads: int) -> "tuple[CompileTask, ...]":
         """Returns tasks to compile: the fusions of a program on the host that ``compiled_files`` lacks."""
         return linked_programs.missing_fusions(formed, self.machine, self.schedules, threads)
+
+    def tuned_problems(self, formed: "FormedText", threads: int) -> "tuple[tuple[TextProblem, int], ...]":
+        """Returns what the schedules of a program's fusions are stored for: problems with their threads."""
+        return linked_programs.tuned_problems(formed, threads)
 
     def linked_program(self, formed: "FormedText", threads: int) -> "LinkedProgram | None":
         """Compiles a program on the host whose fusions have their facts of data; reads no data of constants.

@@ -188,11 +188,10 @@ def _reason_given_up(task: FusionTask) -> str | None:
 
 
 def _tasks(fusion: Fusion, machine: Machine, schedules: Schedules, threads: int) -> Iterator[FusionTask]:
-    if schedules is not no_schedules and fusion.kind != LOOPS_KIND:
-        problem = compiled_files().kept(problem_key(fusion), lambda: _problem_of(fusion))
-        if not isinstance(problem, Refusal):
-            for schedule in schedules(problem, threads_of(fusion, problem, threads)):
-                yield FusionTask(fusion, machine, schedule, threads)
+    asked = None if schedules is no_schedules else tuned_problem(fusion, threads)
+    if asked is not None:
+        for schedule in schedules(*asked):
+            yield FusionTask(fusion, machine, schedule, threads)
     given_up: tuple[str, ...] = ()
     while True:
         task = FusionTask(fusion, machine, None, threads, given_up)
@@ -229,6 +228,19 @@ def with_other_ways_known(task: FusionTask) -> FusionTask:
     except UsageError:  # it has no problem, so it became loops at once
         configuration = None
     return replace(task, has_other_way=configuration is not None)
+
+
+def tuned_problem(fusion: Fusion, threads: int) -> tuple[TextProblem, int] | None:
+    """Returns what the schedules of a fusion are stored for: a tuning problem and a number of threads.
+
+    ``threads``: that the program may use. None if no schedule is for the fusion.
+    """
+    if fusion.kind == LOOPS_KIND:
+        return None
+    problem = compiled_files().kept(problem_key(fusion), lambda: _problem_of(fusion))
+    if isinstance(problem, Refusal):
+        return None
+    return problem, threads_of(fusion, problem, threads)
 
 
 def _problem_of(fusion: Fusion) -> TextProblem | Refusal:

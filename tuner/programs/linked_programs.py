@@ -7,6 +7,7 @@ compile, ``linked_program`` joins the code to a LinkedProgram, and the weights a
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, cast
 
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from tuner.core.fusions import LOOPS as LOOPS_KIND
 from tuner.core.instruction_sets import code_level
 from tuner.core.machine import Machine
 from tuner.core.packings import FusionCode
+from tuner.core.problem_classes import TextProblem
 from tuner.core.programs import Schedules, no_schedules
 from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.mlir.cpu.pipeline import cpu_compiler
@@ -29,6 +31,7 @@ from tuner.programs.fusion_compiler import (
     next_task,
     problem_key,
     schedule_fusion,
+    tuned_problem,
     with_other_ways_known,
 )
 from tuner.programs.fusions.linking import FusionPlaces, function_names, linked
@@ -125,7 +128,7 @@ def _kept_parts(
     init = files.read(InitTask(formed.program.init).key) if formed.program.init else ()
     if init is None or not all(code.is_compiled for code in init):
         return None
-    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions), init
+    return _of_each_fusion(formed, known), init
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,7 +157,7 @@ def packed_ahead(
         return None
     fusions, init = parts
     try:
-        plan = weight_plan(formed.program, [fusion.code for fusion in fusions])
+        plan = weight_plan(formed.program, list(map(attrgetter("code"), fusions)))
     except ValueError:  # linking says why
         return None
     return PackedWeights(plan, _packed(plan, init, constants, observe))
@@ -209,6 +212,15 @@ def missing_fusions(
     return tuple(missing)
 
 
+def tuned_problems(formed: FormedText, threads: int) -> tuple[tuple[TextProblem, int], ...]:
+    """Returns what the schedules of a program's fusions are stored for: distinct problems, each with threads.
+
+    ``threads``: that the program may use.
+    """
+    asked = (tuned_problem(fusion, threads) for fusion in _distinct(formed).values())
+    return tuple(dict.fromkeys(pair for pair in asked if pair is not None))
+
+
 def linked_program(
     formed: FormedText, machine: Machine, schedules: Schedules = no_schedules, threads: int = 1
 ) -> "LinkedProgram | NotFused":
@@ -238,7 +250,7 @@ def _scheduled(
         except CandidateError as error:
             reason = f"{', '.join(dict.fromkeys(fusion.ops))}: {error.reason}"
             raise CandidateError(error.stage, reason) from error
-    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions)
+    return _of_each_fusion(formed, known)
 
 
 def _linked_key(
@@ -286,7 +298,7 @@ class LinkedProgram:
 def _linked(
     formed: FormedText, fusions: tuple[ScheduledFusion, ...], machine: Machine, threads: int
 ) -> LinkedProgram | NotFused:
-    codes = [fusion.code for fusion in fusions]
+    codes = list(map(attrgetter("code"), fusions))
     try:
         memory = memory_plan(formed.program)
         places = FusionPlaces(formed.program, memory, weight_plan(formed.program, codes))
@@ -329,6 +341,13 @@ def _distinct(formed: FormedText) -> dict[tuple[str, str], Fusion]:
     for fusion in formed.program.fusions:
         fusions.setdefault(_identity(fusion), fusion)
     return fusions
+
+
+def _of_each_fusion(
+    formed: FormedText, known: Mapping[tuple[str, str], ScheduledFusion]
+) -> tuple[ScheduledFusion, ...]:
+    """Returns the code of each fusion of a program, in order; ``known``: of the distinct ones."""
+    return tuple(known[_identity(fusion)] for fusion in formed.program.fusions)
 
 
 def _identity(fusion: Fusion) -> tuple[str, str]:

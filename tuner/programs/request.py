@@ -15,6 +15,7 @@ from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
+from tuner.core.programs import KnownSchedules
 from tuner.runtime.cpu.host import LIMIT_VARIABLE
 from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.targets.backends import Backends
@@ -119,6 +120,8 @@ class ProgramRequest:
     # results database whose best trials schedule the fusions, and the matmuls on a device, a path or URL;
     # "": each has its initial configuration
     database: str = ""
+    # those schedules, where they are read already; None: ``database`` has them
+    schedules: KnownSchedules | None = None
     # id of the campaign whose program is timed now, so that its trials count in any case; 0: none
     campaign: int = 0
     kept: tuple[Problem, ...] = ()  # fusions that keep their initial configuration, whatever was tuned

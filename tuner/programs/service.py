@@ -28,7 +28,7 @@ from tuner.core.errors import (
 from tuner.core.fusions import QUANTIZED, Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
-from tuner.core.programs import FusionSchedule, Schedules, TunedKernel
+from tuner.core.programs import FusionSchedule, KnownSchedules, Schedules, TunedKernel
 from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.core.queries import TaskQuery
 from tuner.mlir import bindings, transform
@@ -62,6 +62,7 @@ from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:
+    from tuner.core.problem_classes import TextProblem
     from tuner.db.store import Store
     from tuner.programs.fusions.pipeline import FormedText
     from tuner.programs.linked_programs import CompileTask, LinkedProgram, PackedWeights
@@ -453,6 +454,9 @@ def _compile(
 
 @contextlib.contextmanager
 def _with_schedules(compiler: ProgramCompiler, request: ProgramRequest) -> Iterator[ProgramCompiler]:
+    if request.schedules is not None:
+        yield replace(compiler, schedules=request.schedules)
+        return
     if not request.database:
         yield compiler
         return
@@ -553,6 +557,30 @@ def linked_program(request: ProgramRequest, formed: "FormedText") -> "LinkedProg
             if code.program is not None and not code.is_compiled:
                 check_host_code(code.program, is_checked=False)
     return made
+
+
+@_as_failures()
+def tuned_problems(request: ProgramRequest, formed: "FormedText") -> "tuple[tuple[TextProblem, int], ...]":
+    """Returns what the schedules of a program's fusions are stored for: problems, each with its threads.
+
+    ``formed``: the program as fusions, after ``with_facts_of_data``.
+    """
+    return _compiler(request).tuned_problems(formed, request.options.threads)
+
+
+@_as_failures()
+def with_schedules_read(
+    request: ProgramRequest, problems: "Sequence[tuple[TextProblem, int]]"
+) -> ProgramRequest:
+    """Returns a request that has the schedules of ``problems``, so that no other process reads the database.
+
+    ``problems``: of ``tuned_problems``. Raises CandidateError(BIND) for a database that cannot be used.
+    """
+    with _with_schedules(_compiler(request), request) as compiler:
+        stored: dict[tuple[Problem, int], tuple[FusionSchedule, ...]] = {}
+        for problem, threads in problems:
+            stored[problem, threads] = tuple(compiler.schedules(problem, threads))
+    return replace(request, schedules=KnownSchedules(stored))
 
 
 def work_of_missing_fusions(
