@@ -151,8 +151,13 @@ def emulated_machine() -> Machine:
 
 def _shapes(rng: np.random.Generator, largest: int) -> Iterator[tuple[int, int, int]]:
     for _ in range(SHAPES_TRIED):
-        m, n, k = (_size(rng, largest) for _ in range(3))
-        yield m, n, k
+        yield sizes_of(rng, largest)
+
+
+def sizes_of(rng: np.random.Generator, largest: int) -> tuple[int, int, int]:
+    """Returns three random sizes, half of them from SIZES."""
+    m, n, k = (_size(rng, largest) for _ in range(3))
+    return m, n, k
 
 
 def _size(rng: np.random.Generator, largest: int) -> int:

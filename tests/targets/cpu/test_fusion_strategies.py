@@ -15,6 +15,7 @@ from tests import fusion_texts as texts
 from tests.default_suite import ALL
 from tests.fusion_runs import as_problem, compiled, draw_inputs, error_of, run
 from tests.support.fuzzing.cpu_points import emulated_machine
+from tests.support.fuzzing.fusion_points import contraction
 from tests.tuning.fakes import present
 from tuner.core.instruction_sets import NEON
 from tuner.core.interfaces import Effort
@@ -65,14 +66,6 @@ def require_right(kind: str, text: str, strategy: str, number: int, processor: M
     script = drawn_script(problem, strategy, number, processor or HERE)
     error = error_of(problem.text, script, np.random.default_rng(number), emulates=processor is not None)
     assert error <= 1, (problem.key, script)
-
-
-def contraction(sizes: Sizes, epilogue: str, form: str, element: str) -> str:
-    batch, pairs = 3 * (form == "batch"), form == "pairs"
-    if element == "i8":
-        return byte_texts.product(*sizes, epilogue, batch=batch, pairs=pairs)
-    sums = "f32" if element == "bf16" else ""
-    return texts.product(*sizes, epilogue, batch=batch, pairs=pairs, element=element, sums=sums)
 
 
 COMPARED = [(PACKED, "f32"), (DIRECT, "f32"), (PAIRS, "bf16"), (AMX, "bf16"), (VNNI, "i8"), (AMX, "i8")]
