@@ -13,7 +13,7 @@ Where they make too much of the result NaN or infinite, each input, and at last 
 own: a NaN in the only row of A hides what a kernel makes of the bias.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -91,14 +91,17 @@ class FusionDraws:
         # these, positive or extreme ones, are evaluated by another reference.
         self._reference = FusionReference(problem.text)
         self._rng_of_second = rng.spawn(1)[0]
-        # one for each input, of which ``_draw`` takes those of weights: the others only advance ``rng``, on
-        # which all later draws depend
-        weights = [self._weight(argument, rng) for argument in self._inputs]
+        weights = {
+            index: self._weight(argument, rng)
+            for index, argument in enumerate(self._inputs)
+            if argument.is_weight
+        }
         self.first = self._draw(weights, rng)
         if not all(np.isfinite(output.value).all() for output in self.first.expected):  # a negative variance
             self._is_positive = True
             self._reference = FusionReference(problem.text)
-            self.first = self._draw(list(map(_positive, weights)), rng)
+            positive = {index: _positive(weight) for index, weight in weights.items()}
+            self.first = self._draw(positive, rng)
 
     @cached_property
     def usual(self) -> tuple[Draw, Draw]:
@@ -141,10 +144,10 @@ class FusionDraws:
             return Draw(inputs, expected)
         return self.first
 
-    def _draw(self, weights: list[Array], rng: np.random.Generator) -> Draw:
+    def _draw(self, weights: Mapping[int, Array], rng: np.random.Generator) -> Draw:
         drawn = []
-        for argument, weight in zip(self._inputs, weights, strict=True):
-            drawn.append(weight if argument.is_weight else self._drawn(argument, rng))
+        for index, argument in enumerate(self._inputs):
+            drawn.append(weights[index] if index in weights else self._drawn(argument, rng))
         return self._evaluated(self._marked(tuple(drawn)))
 
     def _weight(self, argument: FusionArgument, rng: np.random.Generator) -> Array:
