@@ -66,7 +66,7 @@ def test_a_program_prints_what_it_says(path: Path, order: str) -> None:
     source, target = path.read_text(), "simulator:sm_90a" if path.stem.startswith("sm90_") else SIMULATOR
     report = ran(source, target, options=ProgramOptions(order=order, seed=3))
     require(source, report.printed)
-    assert report.is_right, report.reports
+    assert report.is_right, report.defects
 
 
 def test_checks_of_a_file_do_not_let_a_wrong_output_pass() -> None:
@@ -137,17 +137,17 @@ def found_right(text: str, order: str) -> ProgramReport:
 @pytest.mark.drawn(2)
 @pytest.mark.parametrize(("way", "order"), [(way, order) for way in WAYS for order in one_order(way)])
 def test_memory_lives_until_the_kernel_has_read_it(way: str, order: str) -> None:
-    assert not found_right(program(*WAYS[way]), order).reports
+    assert not found_right(program(*WAYS[way]), order).defects
 
 
 def test_memory_of_an_iteration_lives_until_its_kernel_ends_unless_freed_too_early() -> None:
     way = text_beside(__file__, "of_each_iteration")
     text = program(way, "FROM_NUMBER").replace("  gpu.memcpy %out", "  }\n  gpu.memcpy %out")
-    assert not found_right(text, "lifo").reports
+    assert not found_right(text, "lifo").defects
     options = ProgramOptions(order="fifo", seed=3)
     text = program(text_beside(__file__, "freed_too_early"), "FROM_KEPT")
     report = ran(text, SIMULATOR, is_timed=False, options=options)
-    assert ["d1 is freed before" in each for each in report.reports] == [True]
+    assert ["d1 is freed before" in each for each in report.defects] == [True]
 
 
 TMA = (Path(__file__).parent / "runner" / "sm90_tma_load_swizzled.mlir").read_text()
@@ -171,7 +171,7 @@ SEEN_BY_HOST = TMA.replace("  %t5 = ", f"{SEEN}  %t5 = ")
 def test_memory_that_only_a_map_refers_to_lives_until_the_kernel_has_ended(text: str) -> None:
     report = ran(text, SIMULATOR, is_timed=False)
     require(TMA, report.printed)
-    assert not report.reports
+    assert not report.defects
 
 
 @pytest.mark.parametrize("text", [HOST_TENSOR, SEEN_BY_HOST])
@@ -197,10 +197,10 @@ def test_what_a_target_does_not_have_is_refused(text: str, target: str, reason: 
 
 def test_tiles_that_are_read_too_soon_are_a_race_and_a_box_that_ends_before_it_a_fault() -> None:
     text = TMA.replace("nvgpu.mbarrier.try_wait.parity", "// ")
-    reports = ran(text, SIMULATOR, is_timed=False).reports
+    reports = ran(text, SIMULATOR, is_timed=False).defects
     assert any("shared memory" in str(report) for report in reports)
     text = TMA.replace("gpu.launch async [%t3]", "gpu.launch async [%t0]")
-    assert not ran(text, SIMULATOR, is_timed=False).reports
+    assert not ran(text, SIMULATOR, is_timed=False).defects
     text = TMA.replace(CAST, text_beside(__file__, "CAST_OF_MORE").rstrip())
     with pytest.raises(TunerError, match=r"tensor map: found .* bytes at .*, which are in no buffer"):
         ran(text, SIMULATOR, is_timed=False)

@@ -116,7 +116,7 @@ class Nibbles(nn.Module):
 
 
 def compiled_nibbles() -> tuple[int, int]:
-    """Returns bytes by which compiling 12 weights of 4096x4096 in 4 bits grew the peak, and what these hold."""
+    """Returns bytes by which compiling 12 weights of 4096x4096 in 4 bits grew the peak, and of weights."""
     tuner.torch.compile(Nibbles(256).eval(), (torch.ones(1, 256),))
     module, x = nn.Sequential(*(Nibbles(4096) for _ in range(12))).eval(), torch.rand(1, 4096)
     expected = module(x)

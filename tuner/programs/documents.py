@@ -30,7 +30,7 @@ def run_document(request: ProgramRequest, report: ProgramReport) -> dict[str, An
         "tuned": list(map(_tuned, report.tuned)),
         "given_up": report.given_up or None,
         "trace": list(report.trace) if request.options.trace else None,
-        "reports": list(report.reports),
+        "reports": list(report.defects),
         "comparisons": list(map(_comparison, report.comparisons)) if report.reference else None,
         "not_compared": report.not_compared or None,
         "reference": report.reference or None,

@@ -51,10 +51,9 @@ if TYPE_CHECKING:
 
 RequestOnThreads = Callable[[Problem, int], RunRequest]  # takes a fusion and its number of threads
 PROCESSES = 3  # in which a program is timed, where the budget allows
-MOST = (
-    1.15  # times a budget: what a tuning takes at most, but for a last step that takes longer than estimated
-)
-SEARCHED = 0.6  # part of a budget that the campaign gets if the rest then ends by MOST
+# Times a budget: what a tuning takes at most, but for a last step that takes longer than estimated
+MOST_BUDGETS = 1.15
+SEARCHED_PART = 0.6  # of a budget: the campaign gets it if the rest then ends by MOST_BUDGETS
 LEAST_CAMPAIGN_S = 3.0  # with less no fusion gets a trial
 # The last steps, over running the untuned program: less is compiled, and more is compared and timed
 LAST_PER_UNTUNED = 1.0
@@ -93,21 +92,21 @@ class ProgramBudget:
         """Returns the seconds for the campaign; 0.0 if fewer than LEAST_CAMPAIGN_S are left; None: no limit.
 
         ``now_s``: the time on the monotonic clock; ``last_s``: estimated seconds of running and timing at the
-        end. The campaign gets what is left of the budget without these, but at least SEARCHED times the
-        budget, unless all would then take more than MOST times the budget.
+        end. The campaign gets what is left of the budget without these, but at least SEARCHED_PART
+        of the budget, unless all would then take more than MOST_BUDGETS times the budget.
         """
         if self.budget_s is None:
             return None
-        rest_s = -(now_s - self.began_s) - last_s
-        wanted_s = max(self.budget_s + rest_s, SEARCHED * self.budget_s)
-        campaign_s = min(wanted_s, MOST * self.budget_s + rest_s)
+        others_s = (now_s - self.began_s) + last_s
+        wanted_s = max(self.budget_s - others_s, SEARCHED_PART * self.budget_s)
+        campaign_s = min(wanted_s, MOST_BUDGETS * self.budget_s - others_s)
         return campaign_s if campaign_s >= LEAST_CAMPAIGN_S else 0.0
 
     def left_s(self, now_s: float) -> float:
-        """Returns the seconds until MOST times the budget has passed, < 0 after that; inf without one."""
+        """Returns the seconds until MOST_BUDGETS times the budget, < 0 after that; inf without a budget."""
         if self.budget_s is None:
             return math.inf
-        return self.began_s + MOST * self.budget_s - now_s
+        return self.began_s + MOST_BUDGETS * self.budget_s - now_s
 
 
 def heaviest_first(

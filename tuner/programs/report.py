@@ -76,7 +76,7 @@ class ProgramReport:
     # streams that the program takes from its caller; 0: it uses none, or its own code creates them
     streams: int
     trace: tuple[str, ...] = ()
-    reports: tuple[str, ...] = ()  # defects: unordered accesses, leaks, and similar
+    defects: tuple[str, ...] = ()  # unordered accesses, leaks, and similar, each in one line
     comparisons: tuple[Comparison, ...] = ()
     reference: str = ""  # what the comparisons are with; "" without any
     not_compared: str = ""  # why a program with its own schedule was not compared with its text before it
@@ -98,4 +98,4 @@ class ProgramReport:
     def is_right(self) -> bool:
         """Returns whether no defect was reported and every comparison and every sampled kernel is equal."""
         is_equal = all(comparison.is_equal for comparison in self.comparisons)
-        return is_equal and not self.reports and all(sample.is_right for sample in self.samples)
+        return is_equal and not self.defects and all(sample.is_right for sample in self.samples)

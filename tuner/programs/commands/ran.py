@@ -54,7 +54,7 @@ def run_program(
     text = request.text
     with named_in_errors(str(payload), text), noting_slowness(payload, text):
         report = run_in_child(request, RUN_TIMEOUT_S, partial(click.echo, nl=False, err=as_json))
-    report = replace(report, reports=tuple(in_file(defect, str(payload), text) for defect in report.reports))
+    report = replace(report, defects=tuple(in_file(defect, str(payload), text) for defect in report.defects))
     if as_json:
         print_json(run_document(request, report))
     else:
@@ -146,13 +146,13 @@ def report_lines(target: "TargetName", report: "ProgramReport") -> list[str]:
         why = f"not compared with the text before its schedule: {report.not_compared}"
         lines.append(f"note    {why}; --compare compares with loops")
     lines += list(chain.from_iterable(map(sample_lines, report.samples)))
-    lines += [f"found   {text}" for text in report.reports]
+    lines += [f"found   {text}" for text in report.defects]
     if report.times is not None:
         lines += time_lines(report)
     if report.is_interpreted:
         lines.append("no times: kernels whose threads wait or share memory are interpreted, for comparison")
     if report.is_simulated:
-        defects = count_text(len(report.reports), "defect")
+        defects = count_text(len(report.defects), "defect")
         lines.append(f"checked {defects}; no times: the simulator has no clock")
     return lines
 

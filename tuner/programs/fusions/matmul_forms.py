@@ -73,7 +73,7 @@ def transpose_operands(payload: TensorPayload) -> None:
         %r = linalg.matmul ins(%a, %t)
     """
     for op in payload.ops:
-        if has_transposed_operand(op) and is_transposed(op):
+        if has_transposed_operand(op) and is_plain_but_for_order(op):
             make_plain(op)
 
 
@@ -90,7 +90,7 @@ def is_plain(op: Op) -> bool:
     return list(map(dimensions, maps_in(op))) == list(PLAIN[op.name])
 
 
-def is_transposed(op: Op) -> bool:
+def is_plain_but_for_order(op: Op) -> bool:
     """Returns whether a matmul differs from a plain one at most by the order of dimensions of A and of B.
 
     True for a plain matmul too; False if an operand is broadcast.

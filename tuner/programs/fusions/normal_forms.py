@@ -7,7 +7,7 @@ from tuner.mlir.ir.reading import op_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
 from tuner.programs.fusions import operations
-from tuner.programs.fusions.matmul_forms import is_transposed
+from tuner.programs.fusions.matmul_forms import is_plain_but_for_order
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and
 # pooling stay named. Dimensions of size 1 are folded away. ``linalg-fuse-elementwise-ops`` is not run on the
@@ -72,7 +72,7 @@ def generalize_ops(module: ir.Module, ops: Sequence[Op]) -> None:
 
 def _is_generalized(op: Op) -> bool:
     if op.name in operations.MATMULS:
-        return not is_transposed(op) or _is_of_one(op)  # an operand is broadcast
+        return not is_plain_but_for_order(op) or _is_of_one(op)  # an operand is broadcast
     if op.name == operations.FILL:
         return op_of(op.operands[0], operations.CONSTANT) is None
     if not op.name.startswith("linalg.") or op.name == operations.GENERIC:

@@ -144,11 +144,17 @@ class Binder:
         }
 
     def names_for(self, candidate: Candidate) -> dict[str, Any]:
-        """Returns the variables of a template for a candidate, name -> value: docs/reference/templates.md."""
-        functions = {part.entry: part for part in self._partitions(candidate)}
-        partitions = [
-            {"name": name, "m": part.m, "n": part.n, "matmul": guard_name(part)}
-            for name, part in functions.items()
+        """Returns the variables of a template for a candidate, name -> value: docs/reference/templates.md.
+
+        ``panels`` describes each function of a partition of C, and the sequence that finds its matmul;
+        ``sequences`` and ``sums_sequences`` are the text of these sequences, for a kernel with its epilogue
+        and for one that adds up a part of K.
+        """
+        # threads whose partitions have equal sizes call one function
+        partition_of_entry = {part.entry: part for part in self._partitions(candidate)}
+        functions = tuple(partition_of_entry.values())
+        panels = [
+            {"name": part.entry, "m": part.m, "n": part.n, "matmul": guard_name(part)} for part in functions
         ]
         variables = dict(self.variables)
         scheduled = self.problem.scheduled_as
@@ -157,12 +163,13 @@ class Binder:
             facts = self.problem.facts
             names |= {"extents": list(facts.loops), "rows": list(facts.rows), "reduced": facts.reduced}
         return names | {
-            "panels": partitions,
-            "sequences": "\n".join(guard(scheduled, function) for function in functions.values()),
-            "sums_sequences": "\n".join(guard(scheduled, function, True) for function in functions.values()),
+            "panels": panels,
+            "sequences": "\n".join(guard(scheduled, part) for part in functions),
+            "sums_sequences": "\n".join(guard(scheduled, part, has_second_kernel=True) for part in functions),
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
+        """Returns the partitions of C, one per thread; () for a problem that is no matmul."""
         if isinstance(self.problem, TextProblem):
             scheduled = self.problem.scheduled_as
             return () if isinstance(scheduled, TextProblem) else partition(scheduled, 1, "none", 1)
