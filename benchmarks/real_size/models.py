@@ -20,7 +20,13 @@ PROMPT, SECOND_PROMPT = 64, 48
 TEXT, SECOND_TEXT = 128, 96  # tokens of an encoder
 NETWORK_NAMES = ("resnet50", "mobilenet_v3_large", "convnext_tiny", "unet_320")
 BITS, GROUP = 4, 32  # of quantized weights: integers of 4 bits with a scale for each group of inputs
-WHISPER_BASE = {"d_model": 512, "encoder_layers": 6, "encoder_attention_heads": 8, "encoder_ffn_dim": 2048}
+WHISPER_BASE = {
+    "d_model": 512,
+    "encoder_layers": 6,
+    "encoder_attention_heads": 8,
+    "encoder_ffn_dim": 2048,
+    "decoder_attention_heads": 8,  # the model has a decoder, which is not called
+}
 LLAMA_1B = {  # the shapes of Llama 3.2 1B
     "hidden_size": 2048,
     "intermediate_size": 8192,
