@@ -396,7 +396,7 @@ def test_a_run_is_reported_as_json_with_times_where_a_device_ran_it() -> None:
 
 
 def test_a_report_or_a_number_that_is_missing_makes_it_wrong_and_what_was_not_asked_for_is_null() -> None:
-    assert not run_document(REQUEST, replace(REPORT, reports=("race: ...",)))["right"]
+    assert not run_document(REQUEST, replace(REPORT, defects=("race: ...",)))["right"]
     found = run_document(REQUEST, replace(COMPARED, comparisons=(Comparison("result 0", math.inf, 1e-6),)))
     assert (found["comparisons"][0]["error"], found["right"]) == (None, False)
     found = run_document(replace(REQUEST, is_compared=False), REPORT)

@@ -24,10 +24,11 @@ from tuner.core.fusions import WEIGHT, FusedProgram, View
 from tuner.core.packings import FusionCode, WeightPacking
 from tuner.core.progress import CompileObserver, WeightsPacked, ignore_compile_event
 from tuner.payload.packed_weights import pack, packed_shape
-from tuner.runtime.process_state import thread_lock
+from tuner.runtime.process_state import return_free_memory, thread_lock
 
 ALIGNMENT_BYTES = 64
 LARGE_PAGE_BYTES = 2 * 2**20  # of x86-64
+LARGE_BYTES = 4 * 2**20  # of weights that were packed: what is free then goes back to the system
 ROW_WORDS = 1024  # of a checksum, each of 64 bits
 BLOCK_ROWS = 64  # that are read twice, half a MB: a second level of cache keeps them
 Array = npt.NDArray[Any]
@@ -153,6 +154,10 @@ def packed_weights(
                 else:
                     packed[index] = known[index]
                 observe(WeightsPacked(sum(map(len, list(packed.values()))), total_bytes))
+        is_large = sum(array.nbytes for array in arrays) >= LARGE_BYTES
+        del inputs, arrays  # the last references
+        if is_large:
+            return_free_memory()
 
     with ThreadPoolExecutor(threads) as pool:  # numpy's copies run side by side
         for future in [pool.submit(pack_part, part) for part in parts]:
