@@ -11,16 +11,14 @@ model's own: the first stage finds none. A model that the file has is not run ag
 
 import argparse
 import json
-import os
 import sys
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from statistics import geometric_mean
 from typing import Any
 
+from benchmarks.compiled_files import new_caches
 from benchmarks.limited_child import Stopped, in_child
 from benchmarks.limited_libraries import limit_libraries
 from benchmarks.real_size.outcome import (
@@ -39,7 +37,6 @@ from benchmarks.results_file import emit, report, seconds_option
 LIMIT_S = 900.0
 LIMIT_GB = 8.0
 SECONDS = 10.0  # of timing, for each model
-CACHES = ("XDG_CACHE_HOME", "XDG_DATA_HOME", "TORCHINDUCTOR_CACHE_DIR")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -97,22 +94,6 @@ def model_names() -> tuple[str, ...]:
 def stages_of(name: str, ggufs: dict[str, str]) -> tuple[str, ...]:
     """Returns the stages of a model: without llama.cpp where no file is for it."""
     return tuple(stage for stage in STAGES if stage != LLAMA_CPP or name in ggufs)
-
-
-@contextmanager
-def new_caches() -> Iterator[None]:
-    """Context manager: this process and its children have empty folders for compiled files."""
-    before = {name: os.environ.get(name) for name in CACHES}
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ.update({name: f"{folder}/{name}" for name in CACHES})
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                if value is None:
-                    del os.environ[name]
-                else:
-                    os.environ[name] = value
 
 
 def with_stage(outcome: RealSizeOutcome, stage: str, found: RealSizeOutcome | Stopped) -> RealSizeOutcome:

@@ -1,105 +1,192 @@
-"""Tokens a second of models of GGUF files: tuner, eager mode, inductor, and llama.cpp where it is installed.
+"""Whole language models of GGUF files: compiled, right, tokens a second next to llama.cpp, and exported.
 
-``python -m benchmarks.zoo.gguf_generation --output FILE [--hidden 2048] [--layers 4] [--kind Q4_0 Q8_0]``.
-A Llama with random weights is written by ``examples/language_model.py``. Prompts of 64 tokens and single
-tokens are timed alone, in interleaved rounds of one process, on one thread, after all is compiled; tokens of
-tuner must be those of eager mode. llama.cpp is that of the package llama-cpp-python, which multiplies by
-activations of 8 bits, as "tuner i8" does; the others multiply f32. Of these, slow ones are timed in the first
-rounds only.
+    python -m benchmarks.zoo.gguf_generation --model llama_1b --kind Q4_0 --output FILE
+
+A file with random weights is written for each model and type; the model of transformers that ``load_gguf``
+makes of it reads 64 tokens and makes 64, greedily, with a static cache. Stages run in processes of their own:
+
+    cold    compiles without compiled files and makes the tokens; memory is that of all processes together
+    warm    the same with the files that ``cold`` has left
+    check   eager mode reads prompt and tokens at once: each token has to be its best one, or in bfloat16, and
+            where rows are rounded to i8, as good to rounding (``greatest_gap``)
+    times   prompts and single tokens, in interleaved rounds with llama.cpp, for each number of threads
+    export  prompt and step as folders, whose tokens numpy alone makes, and a C program
+
+llama.cpp is that of the package llama-cpp-python. It multiplies integers by activations of 8 bits, as
+``activations="i8"`` does, which is the default here.
 """
 
 import argparse
 import importlib
+import json
 import runpy
 import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field, replace
 from operator import sub
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from benchmarks.compiled_files import new_caches
 from benchmarks.limited_child import Stopped, in_child
+from benchmarks.limited_libraries import limit_libraries
+from benchmarks.process_memory import watched_memory
 from benchmarks.results_file import add_report_options, emit, report
+from benchmarks.zoo.exported_decoder import tokens_by_numpy, tokens_in_c
+from benchmarks.zoo.gguf_files import BF16, MODELS, write_random
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "language_model.py"
-KINDS = ("Q4_0", "Q8_0")
-PROMPT, TOKENS, ROUNDS = 64, 32, 9
-SLOW_ROUNDS = 2
-VOCABULARY = 4096
-LIMIT_S = 1800.0
-EAGER, TUNER, ROUNDED, INDUCTOR, LLAMA = "eager", "tuner", "tuner i8", "inductor", "llama.cpp"
-WAYS = {EAGER: ("", ""), TUNER: ("tuner", ""), ROUNDED: ("tuner", "i8"), INDUCTOR: ("inductor", "")}
-SLOW = (EAGER, INDUCTOR)
+COLD, WARM, CHECK, TIMES, EXPORT = STAGES = ("cold", "warm", "check", "times", "export")
+EXAMPLE = Path(__file__).parents[2] / "examples" / "exported_language_model.py"
+KINDS = ("Q4_0", BF16)
+ROUNDED = "i8"
+PROMPT, TOKENS, ROUNDS = 64, 64, 5
+THREADS = (1, 2)
+LIMIT_S, LIMIT_GB = 1800.0, 12.0
+TUNER, LLAMA = "tuner", "llama.cpp"
+# How much less than the best logit, over the greatest, that of a token may be: where products are rounded.
+TOLERANCES = {"": 1e-4, ROUNDED: 2e-2, BF16: 4e-2}
+MIB = 1 << 20
 Generated = tuple[Any, list[float]]  # tokens; when it began, the prompt's token came, and each later one
 Call = Callable[[], Generated]
+Ratio = tuple[float, float, float]  # median, least and greatest of the rounds
 
 
 @dataclass(frozen=True)
 class GgufGeneration:
-    """Tokens a second of one file, by each of the ways to generate."""
+    """What became of a model of one type.
 
+    ``peak_mb``: most memory of all processes; ``after_mb``: when the tokens are made; ``equal``: tokens that
+    are eager mode's best ones; ``greatest_gap``: how much less the logit of another token is, over the
+    greatest logit; speeds and ``over_llama``: by "prompt" and "decode", and threads; ``stopped``: why a stage
+    did not end.
+    """
+
+    model: str
     kind: str
-    is_equal: bool = False  # tokens of tuner to those of eager mode
-    failure: str = ""
+    head_kind: str = ""
+    activations: str = ""
+    weights_mb: float = 0.0
+    load_s: float = 0.0
+    compile_s: dict[str, float] = field(default_factory=dict)
+    peak_mb: dict[str, float] = field(default_factory=dict)
+    after_mb: dict[str, float] = field(default_factory=dict)
+    taken: int = 0
     left: tuple[str, ...] = ()  # reasons for which graphs were left by tuner
-    without: dict[str, str] = field(default_factory=dict)  # way -> why it was not timed
-    prompt_per_s: dict[str, float] = field(default_factory=dict)
-    decode_per_s: dict[str, float] = field(default_factory=dict)
+    in_torch: tuple[str, ...] = ()
+    equal: int = 0
+    greatest_gap: float = 0.0
+    tokens_per_s: dict[str, float] = field(default_factory=dict)
+    over_llama: dict[str, Ratio] = field(default_factory=dict)
+    export_s: float = 0.0
+    export_mb: float = 0.0
+    equal_by_numpy: int = 0
+    equal_in_c: int = 0
+    stopped: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def tolerance(self) -> float:
+        """Returns the limit of ``greatest_gap``."""
+        return max(TOLERANCES[self.activations], TOLERANCES.get(self.kind, 0.0))
+
+    @property
+    def is_right(self) -> bool:
+        """Returns whether all stages ended, by programs of tuner alone, with the tokens they must have."""
+        is_whole = not self.stopped and not self.left and not self.in_torch
+        return is_whole and self.greatest_gap <= self.tolerance
 
     @property
     def text(self) -> str:
         """Returns the row in one line."""
-        speeds = [
-            f"{way} {self.prompt_per_s[way]:.1f} and {self.decode_per_s[way]:.2f}"
-            for way in self.decode_per_s
-        ]
-        equal = "equal" if self.is_equal else "OTHER TOKENS"
-        return f"{self.kind}: {self.failure or equal}; prompt and decode tokens/s: {', '.join(speeds)}"
+        compiled = [f"{stage} {seconds:.1f} s" for stage, seconds in self.compile_s.items()]
+        peaks = [f"{stage} {peak:,.0f} MB" for stage, peak in self.peak_mb.items()]
+        speeds = [f"{name} {speed:.1f}" for name, speed in self.tokens_per_s.items()]
+        ratios = [f"{name} {ratio[0]:.2f}" for name, ratio in self.over_llama.items()]
+        parts = {
+            "compiled": compiled,
+            "peak": peaks,
+            "equal": [f"{self.equal} of {TOKENS}, gap {self.greatest_gap:.1e}"],
+            "tokens/s": speeds,
+            "over llama.cpp": ratios,
+            "exported": [f"{self.equal_by_numpy} equal by numpy, {self.equal_in_c} in C"],
+            "stopped": [f"{stage}: {reason}" for stage, reason in self.stopped.items()],
+        }
+        told = [f"{name} {', '.join(texts)}" for name, texts in parts.items() if texts]
+        return f"{self.model} {self.kind} {self.activations}: {'; '.join(told)}"
 
 
-def generation_of(kind: str, hidden: int, layers: int, rounds: int) -> GgufGeneration:
-    """Writes a model, compiles it in each way and times all ways in this process."""
+def stage_of(row: GgufGeneration, stage: str, path: Path, threads: tuple[int, ...], rounds: int) -> Any:
+    """Runs a stage in this process; returns the row with what it found."""
     import torch
-
-    import tuner.torch
 
     torch.set_num_threads(1)
     torch.set_grad_enabled(False)
     warnings.simplefilter("ignore")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.gguf"
-        runpy.run_path(str(EXAMPLE))["write_random"](path, hidden, layers, VOCABULARY, kind)
-        calls: dict[str, Call] = {}
-        without = {}
-        for way, (backend, activations) in WAYS.items():
-            calls[way] = _generator(path, backend, activations)
-        try:
-            calls[LLAMA] = _llama(path)
-        except (ImportError, ValueError) as error:
-            without[LLAMA] = str(error)
-        tokens = {way: call()[0] for way, call in calls.items()}  # compiles
-        left = tuner.torch.graph_counts().reasons
-        seconds = _seconds(calls, rounds)
-    prompts = {way: median(first for first, _ in pairs) for way, pairs in seconds.items()}
-    steps = {way: median(step for _, step in pairs) for way, pairs in seconds.items()}
-    return GgufGeneration(
-        kind,
-        is_equal=bool(torch.equal(tokens[TUNER], tokens[EAGER])),
-        left=left,
-        without=without,
-        prompt_per_s={way: round(PROMPT / taken, 1) for way, taken in prompts.items()},
-        decode_per_s={way: round(1 / taken, 2) for way, taken in steps.items()},
+    tokens_file = path.with_suffix(".tokens.json")
+    if stage in (COLD, WARM):
+        row, tokens = _compiled(row, stage, path)
+        tokens_file.write_text(json.dumps(tokens))
+        return row
+    tokens = json.loads(tokens_file.read_text())
+    if stage == CHECK:
+        return _checked(row, path, tokens)
+    if stage == EXPORT:
+        return _exported(row, path, tokens)
+    for count in threads:
+        row = _timed(row, path, count, rounds)
+    return row
+
+
+def _compiled(row: GgufGeneration, stage: str, path: Path) -> tuple[GgufGeneration, list[int]]:
+    """Compiles a model and makes its tokens, while the memory of all processes is watched."""
+    import tuner.torch
+
+    with watched_memory() as held:
+        began_s = time.perf_counter()
+        model = _model(row, path)
+        loaded_s = time.perf_counter()
+        generate = _generator(model)
+        generate(2)
+        compiled_s = time.perf_counter()
+        tokens, _ = generate(TOKENS)
+        memory = held()
+    counts = tuner.torch.graph_counts()
+    ended = replace(
+        row,
+        weights_mb=_held_mb(model),
+        load_s=round(loaded_s - began_s, 2),
+        compile_s={**row.compile_s, stage: round(compiled_s - loaded_s, 2)},
+        peak_mb={**row.peak_mb, stage: round(memory.peak_bytes / MIB)},
+        after_mb={**row.after_mb, stage: round(memory.now_bytes / MIB)},
+        taken=counts.taken,
+        left=counts.reasons,
+        in_torch=counts.in_torch,
     )
+    return ended, tokens[0, PROMPT:].tolist()
+
+
+def _model(row: GgufGeneration, path: Path) -> Any:
+    import torch
+
+    import tuner.torch
+
+    dtype = torch.bfloat16 if row.kind == BF16 else torch.float32
+    return tuner.torch.load_gguf(path, dtype=dtype, activations=row.activations)
+
+
+def _held_mb(model: Any) -> float:
+    tensors = {tensor.data_ptr(): tensor for tensor in (*model.parameters(), *model.buffers())}
+    total_bytes: int = sum(tensor.nbytes for tensor in tensors.values())
+    return round(total_bytes / MIB, 1)
 
 
 def _prompt() -> Any:
     import torch
 
-    return torch.randint(3, VOCABULARY, (1, PROMPT), generator=torch.manual_seed(0))
+    return torch.randint(3, 900, (1, PROMPT), generator=torch.manual_seed(0))
 
 
 class _Times:
@@ -116,31 +203,84 @@ class _Times:
         """Does nothing: the last token was noted."""
 
 
-def _generator(path: Path, backend: str, activations: str) -> Call:
-    """Returns a function that generates all tokens by a back end, "" for eager mode."""
+def _generator(model: Any, threads: int = 1) -> Callable[[int], Generated]:
+    """Returns a function that generates so many tokens by the back end, in a cache for all TOKENS."""
     import torch
 
-    import tuner.torch
+    options = {"threads": threads}
+    # static: torch would take the sizes of another prompt for those of this one
+    model.forward = torch.compile(model.forward, backend=TUNER, dynamic=False, options=options)
 
-    model = tuner.torch.load_gguf(path, activations=activations)
-    if backend:
-        # static: torch would take the sizes of another model's prompt for those of this one
-        model.forward = torch.compile(model.forward, backend=backend, dynamic=False)
-
-    def generate() -> Generated:
+    def generate(count: int) -> Generated:
         times = _Times()
         tokens = model.generate(
-            _prompt(), max_new_tokens=TOKENS, do_sample=False, cache_implementation="static", streamer=times
+            _prompt(),
+            max_new_tokens=count,
+            min_new_tokens=count,
+            do_sample=False,
+            cache_implementation="static",
+            max_cache_len=PROMPT + TOKENS,
+            streamer=times,
         )
         return tokens, times.seconds
 
     return generate
 
 
-def _llama(path: Path) -> Call:
+def _checked(row: GgufGeneration, path: Path, tokens: list[int]) -> GgufGeneration:
+    """Compares tokens with the best ones of eager mode, which reads them after the prompt at once."""
+    import torch
+
+    read = torch.cat((_prompt(), torch.tensor([tokens[:-1]])), dim=1)
+    logits = _model(row, path)(read, logits_to_keep=TOKENS).logits[0].float()
+    best = logits.max(-1).values
+    of_tokens = logits[range(TOKENS), tokens]
+    gaps = (best - of_tokens) / logits.abs().max(-1).values
+    return replace(row, equal=int((gaps == 0).sum()), greatest_gap=float(gaps.max()))
+
+
+def _timed(row: GgufGeneration, path: Path, threads: int, rounds: int) -> GgufGeneration:
+    """Returns the row with tokens a second on so many threads, and with the ratios of rounds."""
+    generate = _generator(_model(row, path), threads)
+    calls: dict[str, Call] = {TUNER: lambda: generate(TOKENS)}
+    stopped = {}
+    try:
+        calls[LLAMA] = _llama(path, threads)
+    except (ImportError, ValueError) as error:
+        stopped[LLAMA] = str(error)
+    for call in calls.values():
+        call()
+    seconds = seconds_of(calls, rounds)
+    speeds = {}
+    ratios = {}
+    for index, (name, count) in enumerate({"prompt": PROMPT, "decode": 1}.items()):
+        for way, pairs in seconds.items():
+            taken = median(pair[index] for pair in pairs)
+            speeds[f"{way} {name} {threads}"] = round(count / taken, 2)
+        if LLAMA in seconds:
+            ratios[f"{name} {threads}"] = ratio_of(
+                [pair[index] for pair in seconds[LLAMA]], [pair[index] for pair in seconds[TUNER]]
+            )
+    return replace(
+        row,
+        tokens_per_s={**row.tokens_per_s, **speeds},
+        over_llama={**row.over_llama, **ratios},
+        stopped={**row.stopped, **stopped},
+    )
+
+
+def ratio_of(theirs_s: list[float], ours_s: list[float]) -> Ratio:
+    """Returns the median, the least and the greatest of the ratios of rounds."""
+    ratios = sorted(their_s / our_s for their_s, our_s in zip(theirs_s, ours_s, strict=True))
+    return round(median(ratios), 3), round(ratios[0], 3), round(ratios[-1], 3)
+
+
+def _llama(path: Path, threads: int) -> Call:
     """Returns the same by llama.cpp; raises ImportError without it, ValueError where it refuses the file."""
     library: Any = importlib.import_module("llama_cpp")
-    model = library.Llama(str(path), n_threads=1, n_threads_batch=1, n_ctx=256, n_batch=PROMPT, verbose=False)
+    model = library.Llama(
+        str(path), n_threads=threads, n_threads_batch=threads, n_ctx=256, n_batch=PROMPT, verbose=False
+    )
     prompt = _prompt()[0].tolist()
 
     def generate() -> Generated:
@@ -156,42 +296,92 @@ def _llama(path: Path) -> Call:
     return generate
 
 
-def _seconds(calls: dict[str, Call], rounds: int) -> dict[str, list[tuple[float, float]]]:
+def seconds_of(calls: dict[str, Call], rounds: int) -> dict[str, list[tuple[float, float]]]:
     """Returns of each way the seconds of the prompt, and the median of those of a token, in each round."""
     seconds: dict[str, list[tuple[float, float]]] = {way: [] for way in calls}
-    for index in range(rounds):
+    for _ in range(rounds):
         for way, call in calls.items():
-            if way in SLOW and index >= SLOW_ROUNDS:
-                continue
             _, times = call()
             first, *steps = map(sub, times[1:], times)
             seconds[way].append((first, median(steps)))
     return seconds
 
 
+def _exported(row: GgufGeneration, path: Path, tokens: list[int]) -> GgufGeneration:
+    """Exports a model, and returns the row with how many tokens of numpy alone and of C are ``tokens``."""
+    folder = path.with_suffix("")
+    began_s = time.perf_counter()
+    export = runpy.run_path(str(EXAMPLE))["export"]
+    export(_model(row, path), PROMPT, PROMPT + TOKENS, folder)
+    seconds = time.perf_counter() - began_s
+    prompt = _prompt()[0].tolist()
+    size = sum(file.stat().st_size for file in folder.glob("*/*"))
+    by_numpy = tokens_by_numpy(folder, prompt, TOKENS)
+    in_c = tokens_in_c(folder, prompt, TOKENS)
+    return replace(
+        row,
+        export_s=round(seconds, 2),
+        export_mb=round(size / MIB, 1),
+        equal_by_numpy=sum(map(int.__eq__, by_numpy, tokens)),
+        equal_in_c=sum(map(int.__eq__, in_c, tokens)),
+    )
+
+
 def main(arguments: list[str] | None = None) -> int:
-    """Times each type, prints a line for each, and writes them as JSON."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.zoo.gguf_generation", description=__doc__)
-    parser.add_argument("--kind", nargs="*", default=KINDS, help="types of the weights")
-    parser.add_argument("--hidden", type=int, default=2048, help="size of a token's vector")
-    parser.add_argument("--layers", type=int, default=4)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of one type")
-    add_report_options(parser)
-    options = parser.parse_args(arguments)
+    """Runs the stages of each model and type, prints a line for each, and writes them as JSON."""
+    options = _options(arguments)
+    limit_libraries()  # the children, which load them, inherit it
     rows = []
-    for kind in options.kind:
-        row = in_child(
-            generation_of, kind, options.hidden, options.layers, options.rounds, limit_s=options.limit
-        )
-        if isinstance(row, Stopped):
-            row = GgufGeneration(kind, failure=row.reason)
+    for start in starts(options):
+        with tempfile.TemporaryDirectory() as folder, new_caches():
+            row = with_stages(start, Path(folder) / "model.gguf", options)
         rows.append(row)
         print(row.text, file=sys.stderr, flush=True)
-    sizes = {name: getattr(options, name) for name in ("hidden", "layers", "rounds")}
-    settings = {**sizes, "vocabulary": VOCABULARY, "prompt": PROMPT, "tokens": TOKENS}
+    settings = {"prompt": PROMPT, "tokens": TOKENS, "rounds": options.rounds, "memory_gb": options.memory}
     emit(report("gguf_generation", settings, list(map(asdict, rows)), {}), options.json, options.output)
-    return int(not all(row.is_equal for row in rows))
+    return int(not all(row.is_right for row in rows))
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.zoo.gguf_generation",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--model", nargs="*", choices=tuple(MODELS), default=["llama_1b"])
+    parser.add_argument("--kind", nargs="*", default=KINDS, help="types of the matrices")
+    parser.add_argument("--head-kind", default="", help="type of the embeddings and the head, if another")
+    parser.add_argument("--activations", default=ROUNDED, choices=("", ROUNDED), help="of integers")
+    parser.add_argument("--stage", nargs="*", choices=STAGES, default=STAGES)
+    parser.add_argument("--threads", nargs="*", type=int, default=THREADS, help="of the times")
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--limit", type=float, default=LIMIT_S, help="seconds of a stage")
+    parser.add_argument("--memory", type=float, default=LIMIT_GB, help="GiB of all processes of a stage")
+    add_report_options(parser)
+    return parser.parse_args(arguments)
+
+
+def starts(options: argparse.Namespace) -> Iterator[GgufGeneration]:
+    """Yields a row for each model and type; floats are multiplied as they are."""
+    for model in options.model:
+        for kind in options.kind:
+            activations = "" if kind == BF16 else options.activations
+            yield GgufGeneration(model, kind, options.head_kind or kind, activations)
+
+
+def with_stages(row: GgufGeneration, path: Path, options: argparse.Namespace) -> GgufGeneration:
+    """Writes the file of a row and runs its stages; returns the row with what they found."""
+    limits = {"limit_s": options.limit, "limit_bytes": int(options.memory * 2**30)}
+    in_child(write_random, path, MODELS[row.model], row.kind, row.head_kind, **limits)
+    for stage in options.stage:
+        found = in_child(stage_of, row, stage, path, tuple(options.threads), options.rounds, **limits)
+        if isinstance(found, Stopped):
+            row = replace(row, stopped={**row.stopped, stage: found.reason})
+            if stage == COLD:
+                break
+        else:
+            row = found
+    return row
 
 
 if __name__ == "__main__":

@@ -28,7 +28,8 @@ MODULE, TUNED = (block.text for block in README if block.language == "python")
 PROGRAMS = blocks_of((ROOT / "docs/guides/programs.md").read_text())
 PROGRAM, SIZED = (block.text for block in PROGRAMS if block.language == "python")
 
-NEEDED = {"language_model.py": ("torch", "gguf", "transformers")}  # packages that not all tests have
+# packages that not all tests have
+NEEDED = dict.fromkeys(("language_model.py", "exported_language_model.py"), ("torch", "gguf", "transformers"))
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 
 

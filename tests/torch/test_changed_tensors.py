@@ -342,6 +342,39 @@ def test_a_copy_whose_shape_changes_in_place_is_no_input() -> None:
         assert torch.equal(found, wanted)
 
 
+class Counted(nn.Module):  # type: ignore[misc,unused-ignore]
+    """Positions after a count, which is increased and returned: the tensor itself, as a cache's length is."""
+
+    def forward(self, x: Any, count: Any) -> Any:
+        own = count.to("cpu")
+        positions = torch.arange(4) + own
+        own.add_(4)
+        return own, x * positions
+
+
+class CountedAndViewed(Counted):
+    def forward(self, x: Any, count: Any) -> Any:
+        own, y = super().forward(x, count)
+        return own, y, own.view(1)
+
+
+@pytest.mark.usefixtures("fresh_back_end")
+@pytest.mark.parametrize(("class_", "is_whole"), [(Counted, True), (CountedAndViewed, False)])
+def test_a_changed_input_that_is_returned_is_that_tensor_and_the_graph_is_one_program(
+    class_: type[nn.Module], is_whole: bool
+) -> None:
+    x, count = torch.ones(4), torch.tensor(3)
+    graph = torch.fx.symbolic_trace(class_())
+    expected = graph(x, count.clone())
+    compiled = dynamo_backend.backend(graph, (x, count))
+    is_program = isinstance(compiled, bound_graph.BoundGraph) and not compiled.is_in_parts
+    assert is_program == is_whole
+    found = compiled(x, count)
+    assert found[0] is count
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> None:
     program = tuner.torch.compile(OfInputs(), inputs())
     memory = torch.zeros(56)

@@ -24,7 +24,9 @@ from torch.autograd import forward_ad  # noqa: E402
 import tuner.torch  # noqa: E402
 from tests.programs.exports import export, networks  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
+from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
 from tuner.torch import dynamo_backend, graph_fallbacks  # noqa: E402
+from tuner.torch.bound_graph import BoundGraph  # noqa: E402
 from tuner.torch.weights import WeightContents  # noqa: E402
 
 X = torch.linspace(-2, 2, 64).reshape(4, 16)
@@ -117,14 +119,30 @@ def test_weights_are_read_again_where_pytorch_counts_a_write(monkeypatch: pytest
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"wights": "contents"}, "options: found 'wights', allowed 'weights'"),
+        ({"wights": "contents"}, "options: found 'wights', allowed 'weights', 'threads'"),
         ({"weights": "all"}, "options: weights: found 'all', allowed sampled, contents, versions"),
+        ({"threads": 0}, "threads: found 0, allowed 1 to 256"),
     ],
 )
-def test_a_wrong_option_is_one_line(options: dict[str, str], message: str) -> None:
+def test_a_wrong_option_is_one_line(options: dict[str, Any], message: str) -> None:
     graph = torch.fx.symbolic_trace(nn.Linear(4, 2).eval())
     with pytest.raises(UsageError, match=message):
         dynamo_backend.backend(graph, (torch.ones(3, 4),), options=options)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_program_runs_on_as_many_threads_as_are_asked_for(threads: int) -> None:
+    torch.manual_seed(0)
+    rows = torch.randn(64, 128)
+    weight = nn.Parameter(torch.randn(128, 96))
+    graph = torch.fx.symbolic_trace(lambda x, w: (x @ w,))
+    with torch.no_grad():
+        compiled = dynamo_backend.backend(graph, (rows, weight), options={"threads": threads})
+        torch.testing.assert_close(compiled(rows, weight)[0], rows @ weight, rtol=1e-4, atol=1e-4)
+    assert isinstance(compiled, BoundGraph)
+    function = compiled._compiled.code.program.function  # noqa: SLF001 - no user needs it
+    assert isinstance(function, FusedFunction)
+    assert function.code.threads == threads
 
 
 @pytest.mark.slow

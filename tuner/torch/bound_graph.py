@@ -87,17 +87,19 @@ class BoundGraph:
         watched: str,
         leave: Callable[[str], None],
         rng: np.random.Generator,
+        threads: int = 1,
     ) -> None:
         """Compiles ``graph`` for example inputs.
 
         ``watched``: what is compared of constants at each call, one of WATCHED; ``leave``: called, once, with
-        the reason for which calls are computed in eager mode; ``rng``: draws what is compared. Raises
-        TunerError for a graph that cannot be compiled.
+        the reason for which calls are computed in eager mode; ``rng``: draws what is compared; ``threads``:
+        that programs run on. Raises TunerError for a graph that cannot be compiled.
         """
         self._graph, self._own = with_tensors_as_inputs(graph)
         self._given_count = len(inputs)
         inputs = (*inputs, *self._own)
         self._rng = rng
+        self._threads = threads
         self._sizes = sizes_of(self._graph, inputs)
         self._numbers = frozenset(number for number, (owner, _) in self._sizes.items() if owner == number)
         self._watched = watched
@@ -242,7 +244,7 @@ class BoundGraph:
         shapes = dynamic_shapes(self._graph, variables)
         own = _detached(self._given(variables, inputs))
         try:
-            code = _program_of(bound, own, shapes)
+            code = _program_of(bound, own, shapes, self._threads)
             changed = code.changed
         except ChangedConstantsError as error:
             changed = error.numbers
@@ -263,7 +265,7 @@ def _warn_of_late_calls(calls: int) -> None:
         )
 
 
-def _program_of(module: "_WithConstants", own: Tensors, shapes: Any) -> _GraphProgram:
+def _program_of(module: "_WithConstants", own: Tensors, shapes: Any, threads: int) -> _GraphProgram:
     with children_in_background() as start_helpers:
         try:
             if shapes is not None:
@@ -275,19 +277,19 @@ def _program_of(module: "_WithConstants", own: Tensors, shapes: Any) -> _GraphPr
             if changed:
                 raise ChangedConstantsError(changed)
             _require_plain_results(exported.form)
-            return _scheduled(exported)
+            return _scheduled(exported, threads)
         except (RefusedOperatorsError, ChangesTensorsError, DynamicSizesError, SharedMemoryError) as refusal:
-            return _program_in_parts(module, own, shapes, refusal)
+            return _program_in_parts(module, own, shapes, threads, refusal)
 
 
 def _program_in_parts(
-    module: "_WithConstants", own: Tensors, shapes: Any, refusal: UsageError
+    module: "_WithConstants", own: Tensors, shapes: Any, threads: int, refusal: UsageError
 ) -> _GraphProgram:
     parts: list[_GraphProgram] = []
 
     def compiled_part(part: torch.nn.Module, tensors: Tensors) -> TensorProgram:
         """Compiles a part; raises UsageError where it is slower than PyTorch because of scalar loops."""
-        code = _scheduled(export_module(part, tensors))
+        code = _scheduled(export_module(part, tensors), threads)
         if code.loops and is_faster(part, lambda *given: code.program.run(given), tensors):
             raise UsageError(code.loops)
         parts.append(code)
@@ -300,9 +302,9 @@ def _program_in_parts(
     return _GraphProgram(program, "", partition.text, changed, sum(map(attrgetter("flop"), parts)))
 
 
-def _scheduled(exported: ExportedModule) -> _GraphProgram:
+def _scheduled(exported: ExportedModule, threads: int) -> _GraphProgram:
     """Compiles an exported module; raises UsageError where that has no fusions."""
-    program = compiled(exported)
+    program = compiled(exported, threads=threads)
     function = program.function
     if not isinstance(function, FusedFunction):
         raise UsageError(f"no fusions: {function.why_no_fusions}")

@@ -84,7 +84,7 @@ def call_form(
         types=tuple(values[spec.arg.name].dtype for spec in arguments),
         result_types=tuple(values[spec.arg.name].dtype for spec in results),
         constants=constants,
-        shared=shared_memory(program),
+        shared=next(filter(None, shared_memory(program)), ""),
         signature=signature_of(module),
     )
 

@@ -19,6 +19,7 @@ from torch._dynamo.exc import SkipFrame
 from tuner.core.errors import TunerError, UsageError
 from tuner.core.typed_arguments import typed_arguments
 from tuner.results.database import known_url
+from tuner.runtime.cpu.team_threads import checked_threads
 from tuner.runtime.process_state import thread_lock
 from tuner.torch.baselines import is_faster
 from tuner.torch.bound_graph import SAMPLED, WATCHED, BoundGraph
@@ -30,7 +31,10 @@ from tuner.torch.traced_numbers import EXTREMUM, has_extremum_of_types
 
 NAME = "tuner"
 FALLBACK = "inductor"
-WEIGHTS = "weights"  # the option of torch.compile
+# the options of torch.compile
+WEIGHTS = "weights"
+THREADS = "threads"
+OPTIONS = (WEIGHTS, THREADS)
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -119,6 +123,7 @@ def backend(
             contain at each call, and all where PyTorch's counters say that one was written: a write by
             ``.data`` or numpy to a part of a weight may be seen some calls late, with a warning.
             {"weights": "contents"} compares all at each call, {"weights": "versions"} only counters.
+            {"threads": 4} runs programs on so many threads, 1 to 256; the default is 1.
 
     Returns:
         A function of the graph's inputs.
@@ -136,12 +141,13 @@ def backend(
         torch.Size([3, 2])
     """
     known_url(None)  # a malformed name would leave every graph
-    watched = _watched(options)
+    watched, threads = _checked(options)
     if has_extremum_of_types(graph.graph):
         _COUNTER.leave(EXTREMUM)
         raise SkipFrame(EXTREMUM)
     try:
-        compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, np.random.default_rng())
+        rng = np.random.default_rng()
+        compiled = BoundGraph(graph, tuple(inputs), watched, _COUNTER.leave, rng, threads)
     except ReshapesInputError as error:
         _COUNTER.leave(str(error))
         raise SkipFrame(str(error)) from error  # the guards that Dynamo makes of this graph would fail
@@ -167,14 +173,15 @@ def backend(
     return compiled
 
 
-def _watched(options: Mapping[str, Any]) -> str:
-    unknown = [*options.keys() - {WEIGHTS}]
-    if unknown:
-        raise UsageError(f"options: found {unknown[0]!r}, allowed {WEIGHTS!r}")
+def _checked(options: Mapping[str, Any]) -> tuple[str, int]:
+    """Returns what is compared of weights, and the number of threads; raises UsageError for other options."""
+    for name in options:
+        if name not in OPTIONS:
+            raise UsageError(f"options: found {name!r}, allowed {', '.join(map(repr, OPTIONS))}")
     watched = options.get(WEIGHTS, SAMPLED)
     if watched not in WATCHED:
         raise UsageError(f"options: {WEIGHTS}: found {watched!r}, allowed {', '.join(WATCHED)}")
-    return str(watched)
+    return str(watched), checked_threads(options.get(THREADS, 1))
 
 
 def register() -> None:

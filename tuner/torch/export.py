@@ -118,6 +118,9 @@ def export_module(
         if key is not None and is_kept:
             compiled_files().write(key, known)
     call = program.call_spec
+    # a result that is a changed tensor itself is that tensor here, too
+    returned = {number for number, _ in known.changes.returned}
+    with_views = (text for number, text in enumerate(shared) if text and number not in returned)
     form = CallForm(
         in_spec=call.in_spec,
         out_spec=call.out_spec,
@@ -126,7 +129,7 @@ def export_module(
         types=known.types,
         result_types=known.result_types,
         constants=known.constants,
-        shared=shared,
+        shared=next(with_views, ""),
         signature=signature_of(module),
         changes=known.changes,
     )

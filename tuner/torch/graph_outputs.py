@@ -126,24 +126,29 @@ def returned_values(program: torch.export.ExportedProgram) -> tuple[list[Any], l
     return results, changed
 
 
-def shared_memory(program: torch.export.ExportedProgram) -> str:
-    """Returns which result shares memory in eager mode, and with what: "result 0 shares memory with x".
+def shared_memory(program: torch.export.ExportedProgram) -> tuple[str, ...]:
+    """Returns with what each result shares memory in eager mode, without results that are not tensors.
 
-    With an input, a weight or another result. "" if no result does.
+    "result 0 shares memory with x": with an input, a weight or an earlier result; "" with none.
     """
     owners = {_storage(node): f"with {node.name}" for node in program.graph.nodes if node.op == "placeholder"}
     results, changed = returned_values(program)
     for name, value in changed:
         owners[_storage(value)] = f"with {name}, which the module changes"
     new = {value for _, value in changed}
+    texts = []
     for index, result in enumerate(results):
-        if not isinstance(result, Node) or result in new:  # the latter is the tensor itself
+        if not isinstance(result, Node):
             continue
+        text = ""
         storage = _storage(result)
-        if storage is not None and storage in owners:
-            return f"result {index} shares memory {owners[storage]}"
-        owners[storage] = f"with result {index}"
-    return ""
+        if storage is not None and result not in new:  # else it is the changed tensor itself
+            if storage in owners:
+                text = f"result {index} shares memory {owners[storage]}"
+            else:
+                owners[storage] = f"with result {index}"
+        texts.append(text)
+    return tuple(texts)
 
 
 def _storage(node: Node) -> int | None:

@@ -248,6 +248,25 @@ class FusedFunction(AbstractHostProgram):
         pass  # the code is freed with this object
 
     @property
+    def arguments(self) -> tuple[ArrayType, ...]:
+        """Shape and numpy type of each array that a call takes, such as of a cache that it writes in place.
+
+        Returns:
+            The types, in the order of the arguments.
+
+        Raises:
+            Nothing.
+
+        Example:
+            >>> import tuner
+            >>> twice = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"
+            >>> program = tuner.compile_program(f"!t = tensor<4xf32> {twice}", target="cpu")
+            >>> [(argument.shape, str(argument.dtype)) for argument in program.arguments]
+            [((4,), 'float32')]
+        """
+        return tuple(map(_array_type, self.code.arguments))
+
+    @property
     def program(self) -> "DeviceProgram":
         """Returns the entry and the types of the program as a ``DeviceProgram`` without code."""
         return self.code.program
