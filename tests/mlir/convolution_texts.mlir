@@ -1,5 +1,5 @@
 // ----- CONVOLUTION
-%z = arith.constant 0.0 : {sums}
+%z = arith.constant {zero} : {sums}
 %e = tensor.empty() : {y}
 %zeros = linalg.fill ins(%z : {sums}) outs(%e : {y}) -> {y}
 %p = {name} {contraction, {attributes}} ins({input}, %w_t : {x}, {w}) outs(%zeros : {y}) -> {y}

@@ -13,7 +13,8 @@ READ = {"none": (), "bias_relu": ("bias",), "residual": ("bias", "residual")}  #
 class Convolution:
     """A named convolution of small sizes with an epilogue: none, bias and relu, or those and a residual.
 
-    One of bf16 sums in f32; its epilogue reads bf16, and rounds to bf16 once.
+    One of bf16 sums in f32; its epilogue reads bf16, and rounds to bf16 once. One of i8, without an
+    epilogue, sums in i32.
     """
 
     name: str = "linalg.conv_2d_nchw_fchw"
@@ -37,7 +38,7 @@ class Convolution:
     @property
     def sums(self) -> str:
         """Returns the element type of the sums."""
-        return "f32" if self.element == "bf16" else self.element
+        return {"bf16": "f32", "i8": "i32"}.get(self.element, self.element)
 
     @property
     def output(self) -> str:
@@ -114,6 +115,7 @@ class Convolution:
             "input": "%padded" if any(self.padding) else "%x_t",
         }
         parts |= {"w": tensor(w, self.element), "y": tensor(y, self.sums)}
+        parts["zero"] = "0" if self.sums == "i32" else "0.0"
         lines = [
             *self._padded(),
             filled(__file__, "CONVOLUTION", **parts),

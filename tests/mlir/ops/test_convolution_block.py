@@ -105,5 +105,5 @@ BECOMES = {
 REFUSED = [
     (line("rows"), payload(), "along: found rows, allowed filters or last"),
     (line(), DYNAMIC, r"found a convolution of memref<\?x3xf32> x .* allowed memrefs of static sizes"),
-    (line(lanes=8), K_GROUPS, "found K groups with 8 lanes, allowed 16"),
+    (line(lanes=8, dots=1), K_GROUPS, "found vdpbf16ps with 8 lanes, allowed 16"),
 ]

@@ -8,7 +8,7 @@ from tests.mlir.ops import block_runs
 from tests.mlir.ops.one_op import apply
 from tests.texts import filled
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu_ops.convolutions.channel_pairs import channel_k_groups
+from tuner.mlir.cpu_ops.convolutions.channel_k_groups import channel_k_groups
 from tuner.mlir.ir.building import create
 
 LINE = '"tuner.reorder_weights"(%func) : (!transform.any_op) -> ()'
@@ -108,7 +108,8 @@ SLICE = "%again = tensor.extract_slice %weights[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 
 AGAIN = f"{SLICE} : tensor<8x3x3x3xf32> to tensor<1x1x1x1xf32>"
 EMPTY = "%empty = tensor.empty() : tensor<1x3x6x6xbf16>"
 DYNAMIC = payload().replace("1x8x4x4", "?x8x4x4").replace("1x3x6x6", "?x3x6x6")
-OF_BF16, ONE_USE = "allowed bf16 x bf16 x f32 that sums over", "found weights with a second use, allowed one"
+OF_K_GROUPS = "allowed bf16 x bf16 x f32 or i8 x i8 x i32 that sums over"
+ONE_USE = "found weights with a second use, allowed one"
 DEPTHWISE = "depthwise_conv_2d_nchw_chw"
 OF_BF16_SUMS = payload().replace("xf32", "xbf16")
 COMPUTED = narrow(payload(more=EMPTY)).replace("ins(%input", "ins(%empty")
@@ -116,8 +117,8 @@ REFUSED = [
     (LINE, payload(mark=""), "found no convolution marked contraction, allowed conv_1d_ncw_fcw, "),
     (LINE, payload(more=AGAIN), ONE_USE),
     (LINE, DYNAMIC, "found linalg.conv_2d_nchw_fchw of dynamic sizes, allowed static sizes"),
-    (LINE, narrow(payload(DEPTHWISE)), f"found bf16 x bf16 x f32 x {DEPTHWISE}, {OF_BF16}"),
-    (LINE, OF_BF16_SUMS, f"found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, {OF_BF16} channels"),
+    (LINE, narrow(payload(DEPTHWISE)), f"found bf16 x bf16 x f32 x {DEPTHWISE}, {OF_K_GROUPS}"),
+    (LINE, OF_BF16_SUMS, f"found bf16 x bf16 x bf16 x conv_2d_nchw_fchw, {OF_K_GROUPS} channels"),
     (LINE, COMPUTED, "found bf16 that is computed in the fusion, allowed arguments"),
     (LINE, narrow(payload(more=AGAIN.replace("xf32", "xbf16"))), ONE_USE),
 ]

@@ -236,7 +236,7 @@ TYPES = r"memref<32x64xi8> x memref<64x\?xi8> x memref<32x64xi32>"
 REFUSED = [
     (pair_line(6, 24), payload(32, 64, 64, "bf16"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (pair_line(0, 16), payload(32, 64, 64, "bf16"), "found 0 x 16 sums"),
-    (pair_line(4, 16, 8, dots=1), payload(32, 64, 64, "bf16"), "found dots with 8 lanes, allowed 4 or 16"),
+    (pair_line(4, 16, 8, dots=1), payload(32, 64, 64, "bf16"), "found vdpbf16ps with 8 lanes, allowed 16"),
     (pair_line(), payload(32, 64, 64, "i8"), "found a matmul of i8 into i32, allowed bf16"),
     (line(6, 24), payload(32, 64, 64, "i8"), "found 6 x 24 sums in registers of 16, allowed whole"),
     (line(0, 16), payload(32, 64, 64, "i8"), "found 0 x 16 sums"),

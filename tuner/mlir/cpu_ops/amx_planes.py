@@ -17,9 +17,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, final
 
 from tuner.mlir.bindings import Type, Value, ir
-from tuner.mlir.cpu_ops.amx_products import TILE_MULTIPLY, TilePanel, TileProducts
+from tuner.mlir.cpu_ops.amx_products import TilePanel, TileProducts
 from tuner.mlir.cpu_ops.amx_tiles import PackedTiles
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
+from tuner.mlir.cpu_ops.products import AmxProducts
 from tuner.mlir.cpu_ops.vnni_packing import (
     HALF_BITS,
     HIGH,
@@ -172,6 +173,7 @@ class PlaneProducts(TileProducts):
         type_ = ir.Type.parse(f"!x86.amx.tile<{K_GROUPS}x{DEPTH}xbf16>")
         row_a = self.packed_a.row(index(0), at.step)
         row_b = self.packed_b.row(at.panel, at.step)
+        products = AmxProducts.of("bf16")
         down = len(sums) // across
         totals = list(sums)
         columns = list(range(across))
@@ -185,8 +187,8 @@ class PlaneProducts(TileProducts):
                         of_b = self.packed_b.load(type_, row_b, PLANES * j + right)
                         loaded = (right, j)
                     for i in range(down):
-                        tile = totals[i * across + j]
-                        totals[i * across + j] = value(TILE_MULTIPLY, tile.type, of_a[i], of_b, tile)
+                        number = i * across + j
+                        totals[number] = products.after(totals[number], [of_a[i]], of_b)
                 columns.reverse()  # the last tile of B is multiplied by the next plane of A first
         return totals
 

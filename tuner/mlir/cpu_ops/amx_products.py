@@ -7,12 +7,11 @@ from typing import final
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops import amx_packing, amx_tiles
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
+from tuner.mlir.cpu_ops.products import AmxProducts
+from tuner.mlir.cpu_ops.register_block import multiplied_by_columns
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights
 from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS, BlockExtent, KGroupSource
-from tuner.mlir.ir.building import index, plus, times, total, value
-
-TILE_MULTIPLY = "x86.amx.tile_mulf"  # of bf16
-MULTIPLY = {"bf16": TILE_MULTIPLY, "i8": "x86.amx.tile_muli"}
+from tuner.mlir.ir.building import index, plus, times, total
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,13 +129,12 @@ class ElementProducts(TileProducts):
             strips = BlockExtent(self.matmul.m).steps(self.tiles[0] * K_GROUPS)
             rows = -(-K_GROUPS // strips)
             self.packed_b.fetch(total(at.panel, index(1)), at.step, at.strip, rows, self.tiles[1])
-        name = MULTIPLY[self.matmul.element]
-        totals = list(sums)
-        for j in range(across):  # a tile of B is used up before the next is loaded
-            of_b = self.packed_b.load(self._type, row, j)
-            for number in range(j, len(sums), across):
-                totals[number] = value(name, sums[number].type, of_a[number // across], of_b, sums[number])
-        return totals
+        return multiplied_by_columns(
+            sums,
+            of_a,
+            lambda column: self.packed_b.load(self._type, row, column),
+            AmxProducts.of(self.matmul.element).after,
+        )
 
     @property
     def _type(self) -> Type:

@@ -7,7 +7,7 @@ from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
-from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, UnpackedBlock
+from tuner.mlir.cpu_ops.quantized_product import PanelBlock, QuantizedProduct, Strip, UnpackedBlock
 from tuner.mlir.cpu_ops.quantized_rows import RowPreparation
 from tuner.mlir.cpu_ops.quantized_schemes import (
     BYTES,
@@ -17,7 +17,6 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     ROW_PADDING,
     SCALED,
     SCHEMES,
-    TILE_PRODUCTS,
     TILE_ROWS,
     TILES,
     QuantizedOperands,
@@ -26,7 +25,8 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     operands_of,
     scheme_of,
 )
-from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, BlockExtent, allocated, in_steps
+from tuner.mlir.cpu_ops.register_block import multiplied, multiplied_by_columns
+from tuner.mlir.cpu_ops.vnni_packing import LINE_BYTES, allocated
 from tuner.mlir.dialect import InPlaceOp
 from tuner.mlir.ir.building import create, for_each, index, loop, plus, rolled_loop, times, total, value, zero
 from tuner.mlir.ir.packed_weights import set_packed_as
@@ -57,19 +57,11 @@ class TileProduct:
 
     def build(self) -> None:
         """Creates all loops of the product at the current insertion point."""
+        self.product.over_strips(self.unpacked.fill, self._strip)
 
-        def of_block(block: PanelBlock) -> None:
-            vectors = -(-block.columns // self.tile.lanes)
-            self.unpacked.fill(block)
-
-            def of_strip(strip: Value, rows: int) -> None:
-                self._strip(times(strip, self.tile.rows), rows, block, vectors)
-
-            in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
-
-        self.product.over_blocks(of_block)
-
-    def _strip(self, first: Value, rows: int, block: PanelBlock, vectors: int) -> None:
+    def _strip(self, strip: Strip) -> None:
+        block = strip.block
+        vectors = -(-block.columns // self.tile.lanes)
         floats = self.product.floats
         lanes = self.tile.lanes
         columns = [index(vector * lanes) for vector in range(vectors)]
@@ -80,7 +72,7 @@ class TileProduct:
 
         def of_run(in_block: Value) -> None:
             run = block.run(in_block)
-            self._multiply(first, -(-rows // TILE_ROWS), in_block, run, vectors)
+            self._multiply(strip.first, -(-strip.rows // TILE_ROWS), in_block, run, vectors)
             group = self.product.group_of(block.panel, run, vectors)
 
             def of_row(row: Value) -> None:
@@ -88,28 +80,26 @@ class TileProduct:
                     value("vector.load", self.scheme.sums, self.run_sums, row, column) for column in columns
                 ]
                 before = [value("vector.load", floats, self.sums, row, column) for column in columns]
-                after = self.product.scaled([total(first, row)], run, group, made, before)
+                after = self.product.scaled([total(strip.first, row)], run, group, made, before)
                 for column, sums in zip(columns, after, strict=True):
                     create("vector.store", [], [sums, self.sums, row, column])
 
-            rolled_loop(0, rows, of_row)
+            rolled_loop(0, strip.rows, of_row)
 
         def finish(row: Value) -> None:
             sums = [value("vector.load", floats, self.sums, row, column) for column in columns]
-            self.product.store(total(first, row), block.panel, block.columns, sums, adds=block.adds)
+            self.product.store(total(strip.first, row), block.panel, block.columns, sums, adds=block.adds)
 
-        rolled_loop(0, rows, clear)
+        rolled_loop(0, strip.rows, clear)
         for_each(0, self.product.runs_of_block, of_run)
-        rolled_loop(0, rows, finish)
+        rolled_loop(0, strip.rows, finish)
 
     def _multiply(self, first: Value, tiles: int, in_block: Value, run: Value, vectors: int) -> None:
         """Creates the sums of a run in tiles, and their stores to ``run_sums``."""
         element = self.scheme.element
-        sums = self.scheme.sum_element
         of_a = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{self.depth}x{element}>")
         line_elements = LINE_BYTES // number_type(element).bytes
         of_b = ir.Type.parse(f"!x86.amx.tile<{self.depth // self.per_row}x{line_elements}x{element}>")
-        of_c = ir.Type.parse(f"!x86.amx.tile<{TILE_ROWS}x{TILE_ROWS}x{sums}>")
         steps = self.operands.depth // self.depth
         first_row = times(in_block, self.operands.depth // self.per_row)
         first_k = times(run, self.operands.depth)
@@ -121,19 +111,14 @@ class TileProduct:
                 tile_load(of_a, self.product.rows.numbers, plus(first, TILE_ROWS * row_tile), k)
                 for row_tile in range(tiles)
             ]
-            after = list(before)
-            for vector in range(vectors):
-                columns = tile_load(
-                    of_b, self.unpacked.buffer, buffer_row, index(vector * self.tile.lanes * self.per_row)
-                )
-                for tile in range(tiles):
-                    number_of_tile = tile * vectors + vector
-                    after[number_of_tile] = value(
-                        TILE_PRODUCTS[element], of_c, rows[tile], columns, before[number_of_tile]
-                    )
-            return after
 
-        start = [value("x86.amx.tile_zero", of_c) for _ in range(tiles * vectors)]
+            def of_vector(vector: int) -> Value:
+                column = index(vector * self.tile.lanes * self.per_row)
+                return tile_load(of_b, self.unpacked.buffer, buffer_row, column)
+
+            return multiplied_by_columns(before, rows, of_vector, self.scheme.products.after)
+
+        start = [value("x86.amx.tile_zero", self.scheme.products.sums) for _ in range(tiles * vectors)]
         for number_of_tile, tile_sums in enumerate(loop(0, steps, of_step, start)):
             tile, vector = divmod(number_of_tile, vectors)
             tile_store(tile_sums, self.run_sums, index(tile * TILE_ROWS), index(vector * self.tile.lanes))
@@ -156,20 +141,10 @@ class FloatProduct:
 
     def build(self) -> None:
         """Creates all loops of the product at the current insertion point."""
+        self.product.over_strips(self._unpack, self._multiply)
 
-        def of_block(block: PanelBlock) -> None:
-            vectors = -(-block.columns // self.tile.lanes)
-            self._unpack(block, vectors)
-
-            def of_strip(strip: Value, rows: int) -> None:
-                first = times(strip, self.tile.rows)
-                self._multiply([plus(first, row) for row in range(rows)], block, vectors)
-
-            in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
-
-        self.product.over_blocks(of_block)
-
-    def _unpack(self, block: PanelBlock, vectors: int) -> None:
+    def _unpack(self, block: PanelBlock) -> None:
+        vectors = -(-block.columns // self.tile.lanes)
         product = self.product
         type_ = self.product.floats
 
@@ -193,22 +168,23 @@ class FloatProduct:
 
         for_each(0, product.runs_of_block, of_run)
 
-    def _multiply(self, rows: list[Value], block: PanelBlock, vectors: int) -> None:
+    def _multiply(self, strip: Strip) -> None:
         product = self.product
+        block = strip.block
+        vectors = -(-block.columns // self.tile.lanes)
+        rows = [plus(strip.first, row) for row in range(strip.rows)]
         type_ = self.product.floats
         first_k = times(block.run(index(0)), self.operands.depth)
         columns = [index(vector * self.tile.lanes) for vector in range(vectors)]
 
         def of_k(k: Value, *sums: Value) -> list[Value]:
             of_b = [value("vector.load", type_, self.weights, k, column) for column in columns]
-            after: list[Value] = []
-            for row in rows:
-                of_a = product.scheme.of_a(product.rows.numbers, row, total(first_k, k))
-                after += [
-                    product.scheme.after(before, of_a, weights)
-                    for before, weights in zip(sums[len(after) :][:vectors], of_b, strict=True)
-                ]
-            return after
+            return multiplied(
+                sums,
+                lambda row: product.scheme.of_a(product.rows.numbers, rows[row], total(first_k, k)),
+                of_b,
+                product.scheme.products.after,
+            )
 
         sums = loop(0, self.depth, of_k, [zero(type_)] * (len(rows) * vectors))
         for row_index, row in enumerate(rows):
@@ -235,11 +211,12 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
     panel unpacked once, to a buffer), "pairs" (of bf16 by vdpbf16ps), "tiles" (AMX, of quantized A or bf16),
     "singles" (of f32; default) or "scaled" (of f32, unpacked and scaled once); i64 ``tile_m`` and ``tile_n``,
     rows and columns of the sums in registers (default 4 and 64), ``lanes``, sums of a register (default 16),
-    ``words``, 1 for "dots" and "bytes" without VNNI: by vpmaddubsw, of weights of 8 bits by vpmaddwd (default
-    0), ``block_k``, elements of K after which the next strip of rows is multiplied (default 0: all),
-    ``prefetch``, bytes from the weights that are multiplied to those that are prefetched (default 0: none;
-    where A has more rows than ``tile_m``, any other number prefetches the next block, except with "tiles" and
-    "scaled"). The handle stays valid.
+    4 for sdot of AArch64, ``words``, 1 for "dots" and "bytes" without VNNI: by vpmaddubsw, of weights of 8
+    bits by vpmaddwd (default 0), ``block_k``, elements of K after which the next strip of rows is multiplied
+    (default 0: all), ``prefetch``, bytes from the weights that are multiplied to those that are prefetched
+    (default 0: none; where A has more rows than ``tile_m``, any other number prefetches the next block,
+    except with "tiles" and "scaled"). The string ``instruction`` names that of "dots", "bytes" and "pairs",
+    as in ``tuner.vnni_block``. The handle stays valid.
     Silenceable failure: a function that is not such a matmul, a scheme that does not fit the types, ``words``
     with a scheme other than "dots" and "bytes", a tile that is not whole registers, a ``block_k`` that does
     not divide K or is not a multiple of a group (without groups, of 32), and a ``block_k`` with a result
@@ -256,7 +233,9 @@ class QuantizedMatmulOp(InPlaceOp, name="quantized_matmul"):
         refusal = _refusal(tile, operands)
         if refusal is not None:
             return refusal
-        scheme = scheme_of(tile, operands)
+        scheme = scheme_of(self, tile, operands)
+        if isinstance(scheme, Refusal):
+            return scheme
         scheme.prepare(function)
         for op in reversed(list(function.regions[0].blocks[0].operations)[:-1]):
             op.operation.erase()
@@ -337,7 +316,7 @@ def _take_packed(function: Op, operands: QuantizedOperands, tile: QuantizedTile,
         (1, 0),
         interleave=scheme.step,
         depth=scheme.step,
-        unsigned=scheme.is_unsigned and not scheme.is_nibbles,
+        unsigned=bool(scheme.offset) and not scheme.is_nibbles,
         nibbles=scheme.nibbles if scheme.is_nibbles else "",
     )
     for number in range(2, len(operands.arguments) - 1):

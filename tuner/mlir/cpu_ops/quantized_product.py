@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from tuner.core.dtypes import number_type
 from tuner.core.quantization import BY_GROUP, BY_ROW
 from tuner.mlir.bindings import Value, ir
 from tuner.mlir.cpu_ops.quantized_rows import QuantizedRows
@@ -23,6 +22,7 @@ from tuner.mlir.cpu_ops.quantized_schemes import (
     QuantizedTile,
     Scheme,
 )
+from tuner.mlir.cpu_ops.register_block import multiplied
 from tuner.mlir.cpu_ops.vector_lanes import in_all_lanes, store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
     LINE_BYTES,
@@ -32,8 +32,6 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     in_steps,
 )
 from tuner.mlir.ir.building import create, fetch, for_each, index, load, loop, plus, times, total, value, zero
-
-WORD_BYTES = 4  # of the rows of K that a lane multiplies at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,9 +62,9 @@ class Strip:
     """Rows of A whose sums with the columns of ``block`` are in registers at the same time."""
 
     number: Value  # of the strip, among all strips of A
+    first: Value  # row
     rows: int
     block: PanelBlock
-    unpacked: "UnpackedBlock | None"  # weights of the block; None: they are unpacked for each strip
 
 
 class QuantizedProduct:
@@ -98,22 +96,30 @@ class QuantizedProduct:
 
     def build(self) -> None:
         """Creates all loops of a product whose sums are in vector registers."""
-        unpacked: UnpackedBlock | None = None
-        if self.scheme.is_unpacked_ahead:
-            unpacked = UnpackedBlock(self)
+        unpacked = UnpackedBlock(self) if self.scheme.is_unpacked_ahead else None
+        fill = unpacked.fill if unpacked is not None else None
+        self.over_strips(fill, lambda strip: self._tile(strip, unpacked))
+
+    def over_strips(
+        self, fill: Callable[["PanelBlock"], None] | None, body: Callable[["Strip"], None]
+    ) -> None:
+        """Creates the loops over panels, in each over blocks of K, and in each over strips of rows.
+
+        ``body`` creates the code of a strip, ``fill`` what comes before the strips of a block; None: nothing.
+        """
 
         def of_block(block: PanelBlock) -> None:
-            if unpacked is not None:
-                unpacked.fill(block)
+            if fill is not None:
+                fill(block)
 
             def of_strip(number: Value, rows: int) -> None:
-                self._tile(Strip(number, rows, block, unpacked))
+                body(Strip(number, times(number, self.tile.rows), rows, block))
 
             in_steps(BlockExtent(self.operands.sizes[0]), self.tile.rows, of_strip)
 
-        self.over_blocks(of_block)
+        self._over_blocks(of_block)
 
-    def over_blocks(self, body: Callable[["PanelBlock"], None]) -> None:
+    def _over_blocks(self, body: Callable[["PanelBlock"], None]) -> None:
         """Creates the loops over panels and, in each, over blocks of K.
 
         ``body`` creates the code of a block.
@@ -132,17 +138,17 @@ class QuantizedProduct:
 
         in_steps(BlockExtent(self.operands.sizes[1]), self.tile.columns, of_panel)
 
-    def _tile(self, strip: Strip) -> None:
+    def _tile(self, strip: Strip, unpacked: "UnpackedBlock | None") -> None:
+        """Creates the sums of a strip; ``unpacked``: the block's weights, None: the strip unpacks them."""
         block = strip.block
         panel = block.panel
         columns = block.columns
         vectors = -(-columns // self.tile.lanes)
-        first = times(strip.number, self.tile.rows)
-        row_numbers = [plus(first, distance) for distance in range(strip.rows)]
+        row_numbers = [plus(strip.first, distance) for distance in range(strip.rows)]
 
         def of_run(in_block: Value, *before: Value) -> list[Value]:
             run = block.run(in_block)
-            sums = self._sums(strip, row_numbers, vectors, in_block)
+            sums = self._sums(strip, unpacked, row_numbers, vectors, in_block)
             return self.scaled(row_numbers, run, self.group_of(panel, run, vectors), sums, before)
 
         start = [zero(self.floats)] * (strip.rows * vectors)
@@ -153,7 +159,14 @@ class QuantizedProduct:
         for row_index, row in enumerate(row_numbers):
             self.store(row, panel, columns, finished[row_index * vectors :][:vectors], adds=block.adds)
 
-    def _sums(self, strip: Strip, rows: list[Value], vectors: int, in_block: Value) -> list[Value]:
+    def _sums(
+        self,
+        strip: Strip,
+        unpacked: "UnpackedBlock | None",
+        rows: list[Value],
+        vectors: int,
+        in_block: Value,
+    ) -> list[Value]:
         """Creates the sums of a block's run ``in_block``: a vector for each row and vector of columns."""
         scheme = self.scheme
         run = strip.block.run(in_block)
@@ -162,10 +175,10 @@ class QuantizedProduct:
 
         def of_step(step: Value, *sums: Value) -> list[Value]:
             weight_row = total(first_row, step)
-            if strip.unpacked is None:
+            if unpacked is None:
                 factors = self.factors(weight_row, vectors)
             else:
-                factors = strip.unpacked.factors(total(times(in_block, self.steps), step), vectors)
+                factors = unpacked.factors(total(times(in_block, self.steps), step), vectors)
             if self.operands.sizes[0] > self.tile.rows:
                 self._fetch_next_block(strip, weight_row)
             else:
@@ -174,11 +187,12 @@ class QuantizedProduct:
             after = list(sums)
             width = scheme.step // len(factors[0])
             for part in range(len(factors[0])):
-                for row_index, row in enumerate(rows):
-                    of_a = scheme.of_a(self.rows.numbers, row, plus(k, part * width))
-                    for vector in range(vectors):
-                        register = row_index * vectors + vector
-                        after[register] = scheme.after(after[register], of_a, factors[vector][part])
+
+                def of_row(row: int, part_k: int = part * width) -> list[Value]:
+                    return scheme.of_a(self.rows.numbers, rows[row], plus(k, part_k))
+
+                of_b = [of_vector[part] for of_vector in factors]
+                after = multiplied(after, of_row, of_b, scheme.products.after)
             return after
 
         start = [self._start(row, run) for row in rows]
@@ -229,8 +243,7 @@ class QuantizedProduct:
         return total(times(block.panel, self.operands.runs * self.steps), times(run, self.steps))
 
     def _start(self, row: Value, run: Value) -> Value:
-        wants = self.scheme.wants_row_sums
-        return self.scheme.start(self._row_sum(row, run) if wants else None)
+        return self.scheme.start(self._row_sum(row, run) if self.scheme.offset else None)
 
     def _row_sum(self, row: Value, run: Value) -> Value:
         return load(self.rows.sums, [row, run])
@@ -399,7 +412,7 @@ class UnpackedBlock:
         """Creates the allocation of the buffer."""
         element = product.scheme.element
         self.product = product
-        self.per_row = WORD_BYTES // number_type(element).bytes
+        self.per_row = product.scheme.per_factor
         self.parts = product.scheme.step // self.per_row
         buffer_rows = product.runs_of_block * product.steps * self.parts
         self._lanes = product.tile.lanes * self.per_row  # of a factor

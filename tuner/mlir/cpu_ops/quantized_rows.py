@@ -54,7 +54,7 @@ class RowPreparation:
         operands = self.operands
         scheme = self.scheme
         m, _, k = operands.sizes
-        wants_sums = scheme.wants_row_sums or operands.format.has_zero_points
+        wants_sums = bool(scheme.offset) or operands.format.has_zero_points
         is_in_place = scheme.is_scaled_ahead and operands.dtype == scheme.element and k % scheme.step == 0
         if is_in_place and not wants_sums:
             return QuantizedRows(operands.arguments[0], None, None)

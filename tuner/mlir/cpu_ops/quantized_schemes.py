@@ -1,15 +1,15 @@
 """How a quantized matmul unpacks and multiplies its integers: the subclasses of ``Scheme``.
 
     scheme     class                  products of                      instruction
-    "dots"     Dots                   i8, quantized A                  vpdpbusd
+    "dots"     Dots                   i8, quantized A                  vpdpbusd, sdot; with ``words`` vpmaddwd
                NibbleWords            likewise, weights of 4 bits      vpmaddubsw (with ``words``)
-               ByteWords              likewise, weights of 8 bits      vpmaddwd (with ``words``)
     "bytes"    those of "dots"        likewise, unpacked before        likewise
     "pairs"    Pairs                  bf16                             vdpbf16ps
     "singles"  Singles                f32                              fused multiply-add
     "scaled"   Scaled                 f32, weights scaled before       fused multiply-add
     "tiles"    TileBytes, TilePairs   i8 of quantized A, or bf16       AMX
 
+A scheme unpacks; its instruction is an object of ``tuner.mlir.cpu_ops.products``, as of any other product.
 A run is the elements of K whose sum is scaled at once; a step is the rows of K that one row of packed weights
 has; a factor is what one instruction multiplies; a span is the steps whose products are summed in narrow
 registers before these are added to the sums (``tuner.mlir.cpu_ops.quantized_product``).
@@ -17,19 +17,30 @@ registers before these are added to the sums (``tuner.mlir.cpu_ops.quantized_pro
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
+from tuner.core.dtypes import number_type
 from tuner.core.errors import Refusal, UsageError
 from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu_ops.products import (
+    AmxProducts,
+    DotSums,
+    Products,
+    SingleProducts,
+    products_of,
+    usual_of_bytes,
+)
+from tuner.mlir.cpu_ops.vnni_packing import as_words
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import index, splat, value, zero
-from tuner.mlir.ir.dot_products import VPDPBUSD, VPMADDUBSW, VPMADDWD, declare_dot_product, dot_product
+from tuner.mlir.ir.dot_products import VPMADDUBSW, VPMADDWD
 from tuner.mlir.ir.reading import name_of
-from tuner.mlir.ir.table_lookup import FLOATS, WORDS, declare_lookup, looked_up, table_of
+from tuner.mlir.ir.table_lookup import FLOATS, WORDS, Lookup, declare_lookup, looked_up, table_of
 
 DOTS, BYTES, PAIRS, SINGLES, SCALED, TILES = SCHEMES = (
     "dots",
@@ -39,13 +50,11 @@ DOTS, BYTES, PAIRS, SINGLES, SCALED, TILES = SCHEMES = (
     "scaled",
     "tiles",
 )
-TILE_PRODUCTS = {"i8": "x86.amx.tile_muli", "bf16": "x86.amx.tile_mulf"}
 MOST_TILED = 1024  # sums of four tiles, which leaves four tile registers for A and B
 TILE_ROWS = 16  # of an AMX tile
-# what is added to integers of 4 and 8 bits, so that they are unsigned
-NIBBLE = 8
-BYTE = 128
+NIBBLE = 8  # what is added to integers of 4 bits, so that they are unsigned
 BYTE_BITS = 8
+WORD_BITS = 32  # of the elements of K that a sum takes at a time
 ROW_PADDING = 64  # elements after a row of A: rows a power of two apart would lie in the same sets of L1
 FLOAT_MAGIC = 0x4B000000  # the bits of 2**23 in f32; its last 4 bits count units
 BF16_TABLE = tuple(int(np.float32(unsigned - NIBBLE).view(np.uint32)) >> 16 for unsigned in range(2 * NIBBLE))
@@ -137,19 +146,16 @@ def operands_of(function: Op, block_k: int) -> QuantizedOperands | Refusal:
 class Scheme(ABC):
     """How the integers of a quantized matmul are unpacked and multiplied; one object for each matmul."""
 
-    rows_of_bytes: int  # rows of K of a step, where weights have 8 bits
     nibbles: str  # where weights have 4 bits: their order in a step's bytes, a key of core.packings.NIBBLES
-    is_unsigned = False  # weights of 8 bits come with 128 added
-    element = "f32"  # of a row of A, as multiplied
     sum_element = "f32"
-    span = 1  # steps whose products are summed by ``after`` before they are added to the sums of a run
-    wants_row_sums = False  # ``start`` takes the sums of the elements of A of each run
+    span = 1  # steps whose products are summed by ``products`` before they are added to the sums of a run
     is_in_tiles = False  # rows of A are read 16 at a time
     is_scaled_ahead = False  # weights are unpacked to f32, and scaled, once for all rows
 
-    def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
+    def __init__(self, tile: QuantizedTile, operands: QuantizedOperands, products: Products) -> None:
         self.tile = tile
         self.operands = operands
+        self.products = products
         self.lanes = tile.lanes
 
     @property
@@ -157,11 +163,21 @@ class Scheme(ABC):
         return self.operands.format.bits < BYTE_BITS
 
     @property
+    def element(self) -> str:
+        """Returns the element type of a row of A, as multiplied: "f32"."""
+        return self.products.element
+
+    @property
+    def per_factor(self) -> int:
+        """Returns how many elements of K a sum takes at a time, together 4 bytes."""
+        return WORD_BITS // number_type(self.element).bits
+
+    @property
     def step(self) -> int:
         """Returns how many elements of K a step of the inner loop multiplies: a row of packed weights."""
         if self.is_nibbles:
             return NIBBLE_ROWS
-        return self.rows_of_bytes
+        return self.per_factor
 
     @property
     def sums(self) -> Type:
@@ -175,27 +191,38 @@ class Scheme(ABC):
     def vector(self, lanes: int, element: str) -> Type:
         return ir.VectorType.get([lanes], ir.Type.parse(element))
 
-    def _spread(self, few: Value, element: str, count: int) -> Value:
-        """Creates a vector that repeats ``count`` elements of A, together 4 bytes, in each lane."""
-        single = value("vector.bitcast", self.vector(1, "i32"), few)
-        every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
-        return value("vector.bitcast", self.vector(count * self.lanes, element), every)
-
     @property
     def is_unpacked_ahead(self) -> bool:
         """Returns whether weights are unpacked once for all rows of A, to a buffer."""
         return self.tile.scheme == BYTES
 
-    @abstractmethod
+    @property
+    def offset(self) -> int:
+        """Returns how much larger than they are the weights are multiplied; sums start from less instead."""
+        if self.is_nibbles and self.sum_element == "i32" and not self.is_in_tiles:
+            return NIBBLE
+        return self.products.offset
+
+    @property
+    def tables(self) -> tuple[Lookup, ...]:
+        """Returns the tables by which weights are unpacked."""
+        return ()
+
     def prepare(self, function: Op) -> None:
         """Declares the functions that the scheme's code calls, in the module that contains ``function``."""
+        self.products.declare(function.parent)
+        for table in self.tables:
+            declare_lookup(function.parent, table)
 
     def start(self, row_sum: Value | None) -> Value:
         """Creates the vector of initial sums of a run, the elements of K whose sum is scaled at once.
 
-        ``row_sum``: the sum of the row's elements of A in the run if ``wants_row_sums``, else None.
+        ``row_sum``: the sum of the row's elements of A in the run, with an ``offset``; else None.
         """
-        return zero(self.sums)
+        if row_sum is None:
+            return zero(self.sums)
+        shifted = value("arith.muli", row_sum.type, row_sum, splat(row_sum.type, -self.offset))
+        return value("vector.broadcast", self.sums, shifted)
 
     def partial(self, before: Value) -> Value:
         """Creates the vector to which the products of a span are added; a span is ``span`` steps along K.
@@ -219,55 +246,36 @@ class Scheme(ABC):
         Returns f factors for one vector of columns, each with ``step / f`` rows of K.
         """
 
-    @abstractmethod
-    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
+    @final
+    def of_a(self, buffer: Value, row: Value, k: Value) -> list[Value]:
         """Creates the elements of a row of A from ``k`` on that multiply one factor, repeated in all lanes.
 
         ``buffer``: the rows of A as prepared.
         """
-
-    @abstractmethod
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        """Creates ``before`` plus the products of one factor ``of_b`` with the elements ``of_a``.
-
-        Returns the sums.
-        """
+        if self.per_factor == 1:
+            number = value("memref.load", ir.Type.parse(self.element), buffer, row, k)
+            return [value("vector.broadcast", self.sums, number)]
+        few = value("vector.load", self.vector(self.per_factor, self.element), buffer, row, k)
+        single = value("vector.bitcast", self.vector(1, "i32"), few)
+        every = value("vector.broadcast", self.vector(self.lanes, "i32"), single)
+        return [value("vector.bitcast", self.vector(self.per_factor * self.lanes, self.element), every)]
 
 
 class Dots(Scheme):
-    """Dot products of four bytes of A and four unsigned bytes of B (vpdpbusd); sums in i32 are exact."""
+    """Dot products of bytes of A and of B, summed in i32, which is exact."""
 
-    element = "i8"
     sum_element = "i32"
-    rows_of_bytes = 4
     nibbles = "fours"
-    is_unsigned = True
-    wants_row_sums = True
-
-    def prepare(self, function: Op) -> None:
-        declare_dot_product(function.parent, VPDPBUSD, self.lanes)
-
-    def start(self, row_sum: Value | None) -> Value:
-        assert row_sum is not None, "wants_row_sums"
-        shift = -NIBBLE if self.is_nibbles else -BYTE
-        shifted = value("arith.muli", row_sum.type, row_sum, splat(row_sum.type, shift))
-        return value("vector.broadcast", self.sums, shifted)
 
     def factors(self, loaded: Value) -> list[Value]:
         if not self.is_nibbles:
-            return [loaded]
+            return [as_words(loaded) if self.element == "i16" else loaded]
         words = self.vector(2 * self.lanes, "i16")
         high = value("arith.shrui", words, value("vector.bitcast", words, loaded), splat(words, 4))
         high = value("vector.bitcast", loaded.type, high)
         return [
             value("arith.andi", loaded.type, nibbles, splat(loaded.type, 15)) for nibbles in (loaded, high)
         ]
-
-    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
-        return self._spread(value("vector.load", self.vector(4, "i8"), buffer, row, k), "i8", 4)
-
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return dot_product(VPDPBUSD, before, of_b, of_a)
 
 
 class NibbleWords(Dots):
@@ -279,42 +287,19 @@ class NibbleWords(Dots):
 
     span = 4  # of two factors each
 
+    def __init__(self, tile: QuantizedTile, operands: QuantizedOperands) -> None:
+        super().__init__(tile, operands, DotSums.of(VPMADDUBSW, 2 * tile.lanes))
+        self.joining = DotSums.of(VPMADDWD, tile.lanes)
+
     def prepare(self, function: Op) -> None:
-        declare_dot_product(function.parent, VPMADDUBSW, 2 * self.lanes)
-        declare_dot_product(function.parent, VPMADDWD, self.lanes)
+        super().prepare(function)
+        self.joining.declare(function.parent)
 
     def partial(self, before: Value) -> Value:
-        return zero(VPMADDUBSW.sums_type(2 * self.lanes))
-
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return dot_product(VPMADDUBSW, before, of_b, of_a)
+        return zero(self.products.sums)
 
     def joined(self, before: Value, partial: Value) -> Value:
-        return dot_product(VPMADDWD, before, partial, splat(partial.type, 1))
-
-
-class ByteWords(Dots):
-    """Products of two bytes of A and of B, extended to 16 bits (vpmaddwd); sums in i32 are exact."""
-
-    element = "i16"
-    rows_of_bytes = 2
-    is_unsigned = False
-    wants_row_sums = False
-
-    def prepare(self, function: Op) -> None:
-        declare_dot_product(function.parent, VPMADDWD, self.lanes)
-
-    def start(self, row_sum: Value | None) -> Value:
-        return zero(self.sums)
-
-    def factors(self, loaded: Value) -> list[Value]:
-        return [value("arith.extsi", VPMADDWD.factors_type(self.lanes), loaded)]
-
-    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
-        return self._spread(value("vector.load", self.vector(2, "i16"), buffer, row, k), "i16", 2)
-
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return dot_product(VPMADDWD, before, of_b, of_a)
+        return self.joining.after(before, [partial], splat(partial.type, 1))
 
 
 class Pairs(Scheme):
@@ -323,13 +308,11 @@ class Pairs(Scheme):
     Weights of 4 bits become bf16 by a table in a register, those of 8 bits by f32, whose high half they are.
     """
 
-    element = "bf16"
-    rows_of_bytes = 2
     nibbles = "pairs"
 
-    def prepare(self, function: Op) -> None:
-        if self.is_nibbles:
-            declare_lookup(function.parent, WORDS)
+    @property
+    def tables(self) -> tuple[Lookup, ...]:
+        return (WORDS,) if self.is_nibbles else ()
 
     def factors(self, loaded: Value) -> list[Value]:
         pairs = self.vector(2 * self.lanes, "bf16")
@@ -361,12 +344,6 @@ class Pairs(Scheme):
         number = value("arith.sitofp", self.vector(self.lanes, "f32"), integers)
         return value("vector.bitcast", integers.type, number)
 
-    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
-        return self._spread(value("vector.load", self.vector(2, "bf16"), buffer, row, k), "bf16", 2)
-
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return value("x86.avx512.dot", before.type, before, of_a, of_b)
-
 
 class Singles(Scheme):
     """Products of single f32 numbers by fused multiply-add.
@@ -374,16 +351,15 @@ class Singles(Scheme):
     Weights of 4 bits become f32 by a table in a register (AVX-512), or as the bits of 2**23 + u.
     """
 
-    rows_of_bytes = 1
     nibbles = "rows"
 
     @property
     def _has_table(self) -> bool:
         return self.lanes == FLOATS.lanes
 
-    def prepare(self, function: Op) -> None:
-        if self.is_nibbles and self._has_table:
-            declare_lookup(function.parent, FLOATS)
+    @property
+    def tables(self) -> tuple[Lookup, ...]:
+        return (FLOATS,) if self.is_nibbles and self._has_table else ()
 
     def factors(self, loaded: Value) -> list[Value]:
         if not self.is_nibbles:
@@ -407,13 +383,6 @@ class Singles(Scheme):
         large = value("vector.bitcast", floats, value("arith.ori", words, units, splat(words, FLOAT_MAGIC)))
         return value("arith.subf", floats, large, splat(floats, 2**23 + NIBBLE))
 
-    def of_a(self, buffer: Value, row: Value, k: Value) -> Value:
-        number = value("memref.load", ir.F32Type.get(), buffer, row, k)
-        return value("vector.broadcast", self.sums, number)
-
-    def after(self, before: Value, of_a: Value, of_b: Value) -> Value:
-        return value("vector.fma", before.type, of_a, of_b, before)
-
 
 class Scaled(Singles):
     """Products of f32 like ``Singles``, where weights are unpacked and scaled once for all rows of A."""
@@ -422,14 +391,9 @@ class Scaled(Singles):
 
 
 class TileBytes(Dots):
-    """Products of signed bytes, summed in i32. Only ``factors`` is used: ``TileProduct`` multiplies."""
+    """Products of signed bytes, summed in i32, in AMX tiles."""
 
-    is_unsigned = False
-    wants_row_sums = False
     is_in_tiles = True
-
-    def prepare(self, function: Op) -> None:
-        """Declares nothing: tiles are multiplied by an op."""
 
     def factors(self, loaded: Value) -> list[Value]:
         bytes_ = super().factors(loaded)
@@ -439,23 +403,38 @@ class TileBytes(Dots):
 
 
 class TilePairs(Pairs):
-    """Products of pairs of bf16, summed in f32. Only ``factors`` is used: ``TileProduct`` multiplies."""
+    """Products of pairs of bf16, summed in f32, in AMX tiles."""
 
     is_in_tiles = True
 
 
-def scheme_of(tile: QuantizedTile, operands: QuantizedOperands) -> Scheme:
-    """Returns the scheme with the name ``tile.scheme``, one of SCHEMES.
+def scheme_of(op: InPlaceOp, tile: QuantizedTile, operands: QuantizedOperands) -> Scheme | Refusal:
+    """Returns the scheme with the name ``tile.scheme``, one of SCHEMES, and the op's instruction.
 
     For "tiles" it is TileBytes if activations are quantized, else TilePairs; with ``tile.words``, "dots" and
-    "bytes" are schemes without VNNI.
+    "bytes" are schemes without VNNI. Refuses an instruction that does not fit.
     """
-    of_tiles = TileBytes if operands.format.activations else TilePairs
-    dots = Dots
-    if tile.words:
-        dots = NibbleWords if operands.format.bits < BYTE_BITS else ByteWords
-    named: dict[str, type[Scheme]] = {DOTS: dots, BYTES: dots, PAIRS: Pairs, SINGLES: Singles, SCALED: Scaled}
-    return (named | {TILES: of_tiles})[tile.scheme](tile, operands)
+    if tile.scheme == TILES:
+        if operands.format.activations:
+            return TileBytes(tile, operands, AmxProducts.of("i8"))
+        return TilePairs(tile, operands, AmxProducts.of("bf16"))
+    if tile.scheme in (SINGLES, SCALED):
+        of_singles = Scaled if tile.scheme == SCALED else Singles
+        return of_singles(tile, operands, SingleProducts.of(tile.lanes, "f32"))
+    if tile.scheme == PAIRS:
+        products = products_of(op, "bf16", tile.lanes, "vdpbf16ps")
+    else:
+        usual = usual_of_bytes(tile.lanes, words=bool(tile.words))
+        if usual == "vpmaddwd" and operands.format.bits < BYTE_BITS:
+            return NibbleWords(tile, operands)
+        products = products_of(op, "i8", tile.lanes, usual)
+    if isinstance(products, Refusal):
+        return products
+    if products.rows > 1:
+        return Refusal("found an instruction of small matrices, allowed one of a row of A")
+    if tile.scheme == PAIRS:
+        return Pairs(tile, operands, products)
+    return Dots(tile, operands, products)
 
 
 def _as_signed(word: int) -> int:

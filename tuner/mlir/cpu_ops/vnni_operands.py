@@ -5,6 +5,7 @@ A K group is 32 bits: two bf16 or four i8 that are adjacent along K.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
@@ -42,6 +43,7 @@ class KGroupWeights:
     memory: Value  # memref<K groups of all panels x elements of a row of K groups>
     k_groups: int  # of K, of one panel
     columns: int  # of a panel
+    lanes: int  # K groups of a vector
     column: Value | int  # of the weight, the first that the matmul reads
 
     def row(self, panel: Value, k_group: Value) -> Value:
@@ -54,6 +56,15 @@ class KGroupWeights:
         type_ = ir.IndexType.get()
         panels = total(value("arith.divui", type_, first, index(self.columns)), panel)
         return total(value("arith.muli", type_, panels, index(self.k_groups)), k_group)
+
+    def load(self, panel: Value, k_group: Value, vectors: int) -> list[Value]:
+        """Creates the loads of the first ``vectors`` vectors of a row: K groups of adjacent columns."""
+        row = self.row(panel, k_group)
+        of_memory = ir.MemRefType(self.memory.type)
+        depth = of_memory.shape[1] // self.columns * self.lanes
+        type_ = ir.VectorType.get([depth], of_memory.element_type)
+        columns = list(map(index, range(0, depth * vectors, depth)))
+        return list(map(partial(value, "vector.load", type_, self.memory, row), columns))
 
 
 def take_k_group_weights(
@@ -89,7 +100,7 @@ def take_k_group_weights(
                 function, number, type_, columns, interleave=per_k_group, depth=depth, unsigned=unsigned
             )
             for matmul, column in reads:
-                packed[matmul] = KGroupWeights(weight, k_groups, columns, column)
+                packed[matmul] = KGroupWeights(weight, k_groups, columns, lanes, column)
     return [packed.get(matmul.op) for matmul in matmuls]
 
 
@@ -148,7 +159,7 @@ def packed_k_groups(
     panels = columns.steps(vectors * source.k_groups)
     element = word_type() if source.is_half else source.element
     memory = allocated((panels * k_groups, vectors * source.depth), element)
-    packed = KGroupWeights(memory, k_groups, vectors * source.k_groups, 0)
+    packed = KGroupWeights(memory, k_groups, vectors * source.k_groups, source.k_groups, 0)
 
     def store(panel: Value, step: Value, k_group: Value, vector: Value, elements: Value) -> None:
         row = packed.row(panel, total(times(step, source.k_groups), k_group))

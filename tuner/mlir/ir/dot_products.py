@@ -108,7 +108,7 @@ def dot_product(dot: DotProduct, sums: Value, left: Value, right: Value) -> Valu
     bytes of ``left`` are unsigned, those of ``right`` signed. The function must be declared.
     """
     lanes = ir.VectorType(sums.type).shape[0]
-    factors = [_as_type(factor, dot.factors_type(lanes)) for factor in (left, right)]
+    factors = [as_type(factor, dot.factors_type(lanes)) for factor in (left, right)]
     callee = ir.FlatSymbolRefAttr.get(_function_name(dot, lanes))
     return value("func.call", sums.type, sums, *factors, callee=callee)
 
@@ -147,7 +147,8 @@ def _named(function: str) -> DotProduct | None:
     return None
 
 
-def _as_type(vector: Value, type_: Type) -> Value:
+def as_type(vector: Value, type_: Type) -> Value:
+    """Creates the bits of a vector as another vector type; returns a vector of that type as it is."""
     if vector.type == type_:
         return vector
     return value("vector.bitcast", type_, vector)

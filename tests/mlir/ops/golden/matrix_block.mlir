@@ -173,53 +173,50 @@ module {
     %c1_5 = arith.constant 1 : index
     %c1_6 = arith.constant 1 : index
     scf.for %arg3 = %c0_4 to %c1_5 step %c1_6 {
+      %c2 = arith.constant 2 : index
+      %0 = arith.muli %arg3, %c2 : index
       %c0_7 = arith.constant 0 : index
       %c1_8 = arith.constant 1 : index
       %c1_9 = arith.constant 1 : index
       scf.for %arg4 = %c0_7 to %c1_8 step %c1_9 {
         %cst = arith.constant dense<0> : vector<4xi32>
-        %c0_10 = arith.constant 0 : index
+        %cst_10 = arith.constant dense<0> : vector<4xi32>
+        %c0_11 = arith.constant 0 : index
         %c8 = arith.constant 8 : index
-        %c1_11 = arith.constant 1 : index
-        %0:2 = scf.for %arg5 = %c0_10 to %c8 step %c1_11 iter_args(%arg6 = %cst, %arg7 = %cst) -> (vector<4xi32>, vector<4xi32>) {
-          %c0_16 = arith.constant 0 : index
-          %c2_17 = arith.constant 2 : index
-          %8 = arith.divui %c0_16, %c2_17 : index
-          %9 = arith.addi %8, %arg3 : index
-          %c8_18 = arith.constant 8 : index
-          %10 = arith.muli %9, %c8_18 : index
-          %11 = arith.addi %10, %arg5 : index
+        %c1_12 = arith.constant 1 : index
+        %1:2 = scf.for %arg5 = %c0_11 to %c8 step %c1_12 iter_args(%arg6 = %cst, %arg7 = %cst_10) -> (vector<4xi32>, vector<4xi32>) {
+          %c0_15 = arith.constant 0 : index
+          %c2_16 = arith.constant 2 : index
+          %6 = arith.divui %c0_15, %c2_16 : index
+          %7 = arith.addi %6, %arg3 : index
+          %c8_17 = arith.constant 8 : index
+          %8 = arith.muli %7, %c8_17 : index
+          %9 = arith.addi %8, %arg5 : index
+          %c0_18 = arith.constant 0 : index
+          %10 = vector.load %alloc[%9, %c0_18] : memref<8x16xi8>, vector<16xi8>
           %c0_19 = arith.constant 0 : index
-          %12 = vector.load %alloc[%11, %c0_19] : memref<8x16xi8>, vector<16xi8>
-          %c0_20 = arith.constant 0 : index
-          %c4_21 = arith.constant 4 : index
-          %13 = arith.divui %c0_20, %c4_21 : index
-          %14 = arith.addi %13, %arg4 : index
-          %c8_22 = arith.constant 8 : index
-          %15 = arith.muli %14, %c8_22 : index
-          %16 = arith.addi %15, %arg5 : index
-          %c0_23 = arith.constant 0 : index
-          %17 = vector.load %alloc_1[%16, %c0_23] : memref<8x32xi8>, vector<16xi8>
+          %c4_20 = arith.constant 4 : index
+          %11 = arith.divui %c0_19, %c4_20 : index
+          %12 = arith.addi %11, %arg4 : index
+          %c8_21 = arith.constant 8 : index
+          %13 = arith.muli %12, %c8_21 : index
+          %14 = arith.addi %13, %arg5 : index
+          %c0_22 = arith.constant 0 : index
           %c16 = arith.constant 16 : index
-          %18 = vector.load %alloc_1[%16, %c16] : memref<8x32xi8>, vector<16xi8>
-          %19 = func.call @smmla_128(%arg6, %12, %17) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
-          %20 = func.call @smmla_128(%arg7, %12, %18) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
-          scf.yield %19, %20 : vector<4xi32>, vector<4xi32>
+          %15 = vector.load %alloc_1[%14, %c0_22] : memref<8x32xi8>, vector<16xi8>
+          %16 = vector.load %alloc_1[%14, %c16] : memref<8x32xi8>, vector<16xi8>
+          %17 = func.call @smmla_128(%arg6, %10, %15) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+          %18 = func.call @smmla_128(%arg7, %10, %16) : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+          scf.yield %17, %18 : vector<4xi32>, vector<4xi32>
         }
-        %c2 = arith.constant 2 : index
-        %1 = arith.muli %arg3, %c2 : index
-        %c4_12 = arith.constant 4 : index
-        %2 = arith.muli %arg4, %c4_12 : index
-        %3 = vector.shuffle %0#0, %0#1 [0, 1, 4, 5] : vector<4xi32>, vector<4xi32>
-        vector.store %3, %arg2[%1, %2] : memref<2x4xi32>, vector<4xi32>
-        %c2_13 = arith.constant 2 : index
-        %4 = arith.muli %arg3, %c2_13 : index
+        %c4_13 = arith.constant 4 : index
+        %2 = arith.muli %arg4, %c4_13 : index
+        %3 = vector.shuffle %1#0, %1#1 [0, 1, 4, 5] : vector<4xi32>, vector<4xi32>
+        vector.store %3, %arg2[%0, %2] : memref<2x4xi32>, vector<4xi32>
+        %4 = vector.shuffle %1#0, %1#1 [2, 3, 6, 7] : vector<4xi32>, vector<4xi32>
         %c1_14 = arith.constant 1 : index
-        %5 = arith.addi %4, %c1_14 : index
-        %c4_15 = arith.constant 4 : index
-        %6 = arith.muli %arg4, %c4_15 : index
-        %7 = vector.shuffle %0#0, %0#1 [2, 3, 6, 7] : vector<4xi32>, vector<4xi32>
-        vector.store %7, %arg2[%5, %6] : memref<2x4xi32>, vector<4xi32>
+        %5 = arith.addi %0, %c1_14 : index
+        vector.store %4, %arg2[%5, %2] : memref<2x4xi32>, vector<4xi32>
       }
     }
     return

@@ -6,9 +6,9 @@ from functools import cached_property, partial
 from itertools import chain, product
 
 from tuner.core.errors import Refusal
-from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
-from tuner.mlir.cpu_ops.convolutions.channel_pairs import dot_product
+from tuner.mlir.cpu_ops.convolutions.channel_k_groups import PER_K_GROUP
 from tuner.mlir.cpu_ops.convolutions.convolution_groups import (
     LoopIndices,
     PanelShare,
@@ -29,7 +29,16 @@ from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
     TileElement,
 )
 from tuner.mlir.cpu_ops.convolutions.reorder_weights import CONTRACTION, panels_of
-from tuner.mlir.cpu_ops.vector_lanes import load_lanes, multiply_add, store_lanes, transposed_square
+from tuner.mlir.cpu_ops.products import (
+    LANES_OF_PAIRS,
+    Products,
+    SingleProducts,
+    products_of,
+    usual_of_bytes,
+    usual_of_pairs,
+)
+from tuner.mlir.cpu_ops.vector_lanes import load_lanes, store_lanes, transposed_square
+from tuner.mlir.cpu_ops.vnni_packing import K_GROUP_BITS
 from tuner.mlir.dialect import InPlaceOp, attribute, text
 from tuner.mlir.ir.building import (
     DYNAMIC,
@@ -40,12 +49,14 @@ from tuner.mlir.ir.building import (
     plus,
     reinterpreted,
     rolled_loop,
+    splat,
     stack_buffer,
     times,
     total,
     value,
     zero,
 )
+from tuner.mlir.ir.dot_products import as_type
 from tuner.mlir.ir.reading import op_of, walk
 
 LANES = 16  # elements of f32 of a register
@@ -74,7 +85,9 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     Where lanes are pixels of a row, and the tile has several rows, one iteration goes through all rows of the
     window, and loads each register of the input once.
 
-    K groups, pairs of bf16, are multiplied by vdpbf16ps of AVX512-BF16, which takes subnormal numbers as 0.
+    K groups of bf16 are multiplied by vdpbf16ps of AVX512-BF16 with 16 lanes and by bfdot of AArch64 with 4,
+    which take subnormal numbers as 0, else as f32; those of i8 by sdot of AArch64
+    and, where lanes are filters, by vpdpbusd.
     Weights that are an argument ``tuner.weight``, and are read by tiles of filters, become panels, one for
     each tile of filters; ``tuner.packing`` has their width.
 
@@ -99,9 +112,10 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
     last dimension of the input. ``channels`` and ``unroll`` have no effect where they do not divide. Channels
     of bf16 count as K groups, in pairs. ``pixels``: of at most how many pixels sums are in registers at once
     (default 0: of all). Such groups of pixels follow each other in a loop, inside of that over blocks of
-    channels; in between their sums are in a buffer on the stack. The handle (a func.func) stays valid.
-    Silenceable failure: a convolution that is not of memrefs of static sizes, an unknown ``along``, and K
-    groups with other than 16 ``lanes``.
+    channels; in between their sums are in a buffer on the stack. ``dots``: 0 for bf16 as f32 (default: 1
+    with 4 and 16 ``lanes``). ``instruction``: that of K groups by its name, as in ``tuner.vnni_block``. The
+    handle (a func.func) stays valid. Silenceable failure: a convolution that is not of memrefs of static
+    sizes, an unknown ``along``, and an instruction of other elements, lanes or K groups.
 
     Source: E. Georganas et al., https://arxiv.org/abs/1808.05567, without its blocked layouts.
     """
@@ -116,19 +130,37 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
         for tile in tiles:
             if isinstance(tile, Refusal):
                 return Refusal(f"found {tile}, allowed memrefs of static sizes")
-            if tile.has_k_groups and lanes != LANES:
-                return Refusal(f"found K groups with {lanes} lanes, allowed {LANES}")
+            products = self._products(tile, lanes)
+            if isinstance(products, Refusal):
+                return products
+            products.declare(function.parent)
             with ir.InsertionPoint(tile.op), tile.op.location:
                 _Block.of(
                     tile,
                     function,
-                    lanes,
+                    products,
                     attribute(self, "channels", 0),
                     attribute(self, "unroll", 1),
                     attribute(self, "prefetch", 0),
                     attribute(self, "pixels", 0),
                 ).build()
         return None
+
+    def _products(self, tile: ConvolutionTile, lanes: int) -> Products | Refusal:
+        """Returns how registers of the input and of the weights are multiplied; else why not."""
+        element = tile.k_group_element
+        if not element:
+            return SingleProducts.of(lanes, str(tile.element))
+        usual = usual_of_bytes(lanes, words=False)
+        if element == "bf16":
+            usual = usual_of_pairs(lanes, dots=bool(attribute(self, "dots", int(lanes in LANES_OF_PAIRS))))
+        products = products_of(self, element, lanes, usual)
+        if isinstance(products, Refusal):
+            return products
+        is_of_filters = tile.along == FILTERS or not products.offset
+        if products.k_group_bits != K_GROUP_BITS or not is_of_filters:
+            return Refusal(f"found an instruction that does not multiply {element} along {tile.along}")
+        return products
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +175,7 @@ class _Block:
     pixels: tuple[TileElement, ...]  # of the tile
     weights: Value
     panel: tuple[Value, ...]  # the index of the weights' panel, if they are panels
-    lanes: int
+    products: Products
     channels: int
     unroll: int
     prefetch: int
@@ -154,7 +186,7 @@ class _Block:
         cls,
         tile: ConvolutionTile,
         function: Op,
-        lanes: int,
+        products: Products,
         channels: int,
         unroll: int,
         prefetch: int,
@@ -162,7 +194,7 @@ class _Block:
     ) -> "_Block":
         weights, panel = panels_of(tile, function)
         pixels = tuple(tile.pixels())
-        return cls(tile, pixels, weights, panel, lanes, channels, unroll, prefetch, most or len(pixels))
+        return cls(tile, pixels, weights, panel, products, channels, unroll, prefetch, most or len(pixels))
 
     @property
     def _counts(self) -> list[int]:
@@ -171,8 +203,12 @@ class _Block:
         return [min(self.lanes, size - start) for start in range(0, size, self.lanes)]
 
     @property
-    def _register(self) -> ir.VectorType:
-        return ir.VectorType.get([self.lanes], self.tile.element)
+    def lanes(self) -> int:
+        return self.products.lanes
+
+    @property
+    def _register(self) -> Type:
+        return self.products.sums
 
     def build(self) -> None:
         op = self.tile.op
@@ -203,9 +239,18 @@ class _Block:
         """
         group = PixelGroup.of_tile(self.tile, self._share(None))
         parts = len(self._counts)
-        start = [zero(self._register)] * (len(self.pixels) * parts)
+        starts = self._starts() or [zero(self._register)] * parts
+        start = starts * len(self.pixels)
         sums = self._over([*self._blocks, *self._loops], {}, start, group)
         return lambda part, number: sums[number * parts + part]
+
+    def _starts(self) -> list[Value]:
+        """Creates what the sums of a pixel start from: [] for zeros, else less what is added to inputs."""
+        if not self.products.offset:
+            return []
+        nothing = zero(self._register)
+        added = self._over([*self._blocks, *self._loops], {}, [nothing] * len(self._counts), None)
+        return [value("arith.subi", self._register, nothing, of_offset) for of_offset in added]
 
     def _sums_in_groups(self) -> ReadSum:
         """Creates the sums in memory, one group of pixels after the other.
@@ -218,13 +263,14 @@ class _Block:
         width = parts * self.lanes
         sums = stack_buffer(ir.MemRefType.get([len(self.pixels), width], self.tile.element))
         runs = runs_of_groups(len(self.pixels), self.most)
+        starts = self._starts()
 
         def clear(pixel: Value) -> None:
-            self._keep([zero(self._register)] * parts, sums, pixel)
+            self._keep(starts or [zero(self._register)] * parts, sums, pixel)
 
         def of_block(at: LoopIndices) -> None:
             for run in runs:
-                rolled_loop(0, run.groups, partial(self._add_group, sums, at, run))
+                rolled_loop(0, run.groups, partial(self._add_group, sums, starts, at, run))
 
         if self._blocks:
             rolled_loop(0, len(self.pixels), clear)
@@ -234,11 +280,13 @@ class _Block:
             of_block({})
         return lambda part, number: self._kept(sums, as_index(number), part)
 
-    def _add_group(self, sums: Value, at: LoopIndices, run: PixelRun, number: Value) -> None:
+    def _add_group(
+        self, sums: Value, starts: list[Value], at: LoopIndices, run: PixelRun, number: Value
+    ) -> None:
         """Creates the sums of group ``number`` of a run, and their stores to the buffer ``sums``.
 
         ``at``: the first channel of a block, to whose earlier blocks' sums in ``sums`` they are added; {}:
-        all channels are summed at once, and the sums start at 0.
+        all channels are summed at once, and the sums start from ``starts``, []: from zeros.
         """
         start = plus(times(number, run.size), run.first_pixel)
         pixels = tuple(pixels_from(self.tile, start, run.size))
@@ -249,7 +297,7 @@ class _Block:
             if at:
                 before.append(self._kept(sums, plus(start, pixel), part))
             else:
-                before.append(zero(self._register))
+                before.append(starts[part] if starts else zero(self._register))
         after = self._over(self._loops, at, before, group)
         for pixel in range(run.size):
             self._keep(after[pixel * parts :][:parts], sums, plus(start, pixel))
@@ -305,7 +353,7 @@ class _Block:
         return None
 
     def _over(
-        self, loops: list[Loop], at: LoopIndices, sums: Sequence[Value], group: PixelGroup
+        self, loops: list[Loop], at: LoopIndices, sums: Sequence[Value], group: PixelGroup | None
     ) -> Sequence[Value]:
         if not loops:
             return self._step(at, sums, group)
@@ -355,19 +403,38 @@ class _Block:
         low = value("arith.maxsi", type_, low, index(0))
         return low, value("arith.minsi", type_, high, index(tile.sizes[dimension]))
 
-    def _step(self, at: LoopIndices, sums: Sequence[Value], group: PixelGroup) -> list[Value]:
+    def _step(self, at: LoopIndices, sums: Sequence[Value], group: PixelGroup | None) -> list[Value]:
+        """Creates ``sums`` plus the products of a step; without a group those of what is added to inputs."""
         known: dict[tuple[object, ...], Value] = {}
+        if group is None:
+            return self._add_offset(at, sums, known)
         if self.prefetch == FETCHES_INPUT:
             self._prefetch(at, known, group)
         if group.share is not None:
             group.share.fetch(self._number_of_step(at, known))
-        multiply = dot_product if self.tile.has_k_groups else multiply_add
         after = [*sums]
         for number, pixel in self._products(group):
             count = self._counts[number % len(self._counts)]
             left, right = (self._operand(operand, at, pixel, count, known) for operand in (INPUT, WEIGHTS))
-            after[number] = multiply(left, right, after[number])
+            if self.products.offset:
+                left, right = right, self.products.of_b(as_type(left, self._bytes))
+            after[number] = self.products.after(after[number], [left], right)
         return after
+
+    def _add_offset(
+        self, at: LoopIndices, sums: Sequence[Value], known: dict[tuple[object, ...], Value]
+    ) -> list[Value]:
+        offset = splat(self._bytes, -self.products.offset)  # as an unsigned byte the offset itself
+        after = []
+        for part, count in enumerate(self._counts):
+            pixel = Pixel({self.tile.lane: part * self.lanes}, {})
+            weights = self._operand(WEIGHTS, at, pixel, count, known)
+            after.append(self.products.after(sums[part], [weights], offset))
+        return after
+
+    @property
+    def _bytes(self) -> Type:
+        return ir.VectorType.get([self.lanes * PER_K_GROUP["i8"]], ir.IntegerType.get_signless(8))
 
     def _products(self, group: PixelGroup) -> list[tuple[int, Pixel]]:
         """Returns the products of a step: (index of the sum, position of its pixel in tile and window)."""

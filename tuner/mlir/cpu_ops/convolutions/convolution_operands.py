@@ -10,7 +10,7 @@ from itertools import chain, product
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.convolutions.channel_pairs import is_k_group
+from tuner.mlir.cpu_ops.convolutions.channel_k_groups import OF_BYTES, is_k_group
 from tuner.mlir.ir.reading import maps_in, types_of
 
 # Attribute of such an operation, array<i64: dimension of the input, first, end>: the input's planes before
@@ -59,9 +59,13 @@ class ConvolutionTile:
         return ir.MemRefType(self.buffer(SUMS).type).element_type
 
     @property
-    def has_k_groups(self) -> bool:
-        """Returns whether the input's elements are K groups, i32 of two bf16 each, and sums are floats."""
-        return is_k_group(self.buffer(INPUT)) and isinstance(self.element, ir.FloatType)
+    def k_group_element(self) -> str:
+        """Returns the type of channels of the input's K groups, "bf16" or "i8"; "" without K groups."""
+        if not is_k_group(self.buffer(INPUT)):
+            return ""
+        if OF_BYTES in self.op.attributes:
+            return "i8"
+        return "bf16" if isinstance(self.element, ir.FloatType) else ""
 
     @property
     def lane(self) -> int:

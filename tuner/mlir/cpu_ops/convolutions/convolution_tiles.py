@@ -8,7 +8,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.cpu_ops.amx_tiles import tile_load, tile_store
 from tuner.mlir.cpu_ops.buffer_matmul import fill_before
-from tuner.mlir.cpu_ops.convolutions.channel_pairs import PAIR
+from tuner.mlir.cpu_ops.convolutions.channel_k_groups import PAIR
 from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
     FILTERS,
     INPUT,
@@ -89,7 +89,7 @@ class _Block:
         maps = tile.maps
         filters, channels = (next(iter(maps[WEIGHTS][dimension])) for dimension in (-2, -1))
         pixels = next(iter(maps[SUMS][-1]))
-        if not tile.has_k_groups or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
+        if tile.k_group_element != "bf16" or pixels == filters or maps[INPUT][-1].get(pixels) != 1:
             return Refusal(
                 "found a convolution of other operands, allowed K groups of channels and adjacent pixels"
             )

@@ -2,18 +2,17 @@
 
 from dataclasses import dataclass
 
-from tuner.core.dtypes import natural_output
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.cpu_ops.convolutions.channel_pairs import (
+from tuner.mlir.cpu_ops.convolutions.channel_k_groups import (
+    OF_BYTES,
     PAIR,
     add_products,
     as_tensor,
     channel_k_groups,
-    is_k_group,
-    is_narrow,
+    k_group_count,
     k_groups_in_steps,
-    pair_count,
+    per_k_group,
 )
 from tuner.mlir.cpu_ops.convolutions.convolution_operands import PLANES, WEIGHTS, ConvolutionTile
 from tuner.mlir.cpu_ops.vnni_packing import k_group_type
@@ -31,7 +30,9 @@ from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.packed_weights import ORDER, WEIGHT, set_packed_as
 from tuner.mlir.ir.reading import op_of, walk
 
-PAIRED = "bf16"  # whose products instructions add in pairs
+OF_TILES = "bf16 x bf16 x f32"  # input, weights and sums of K groups that AMX multiplies
+OF_K_GROUPS = (OF_TILES, "i8 x i8 x i32")
+PAIRED = "bf16"  # whose products AMX adds in pairs
 # attributes of ops of a fusion
 CONTRACTION = "contraction"
 ROOT = "root"
@@ -56,9 +57,10 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     of the padded shape, from which ``tuner.depthwise_block`` reads none, and ``planes`` has the rows and the
     columns that are not padding.
 
-    A convolution of bf16 into f32 reads K groups (``tuner.mlir.cpu_ops.convolutions.channel_pairs``): its
-    input is copied to K groups first, and weights are packed so. For bf16, %input below is 1x2x6x6xi32, and
-    %w is 3x3x2x8xi32 with ``tuner.interleave`` and ``tuner.depth`` 2 and ``tuner.run`` 3, the channels.
+    A convolution of bf16 into f32, or of i8 into i32, reads K groups of two or four channels
+    (``tuner.mlir.cpu_ops.convolutions.channel_k_groups``): its input is copied to K groups first, and weights
+    are packed so. For bf16, %input below is 1x2x6x6xi32, and %w is 3x3x2x8xi32 with ``tuner.interleave`` and
+    ``tuner.depth`` 2 and ``tuner.run`` 3, the channels. Of i8 the ``linalg.generic`` has ``of_bytes``.
 
         func.func @f(%x: memref<1x3x6x6xf32>, %w: memref<8x3x3x3xf32> {tuner.weight}, %y: ...) {
           %weights = bufferization.to_tensor %w restrict : memref<8x3x3x3xf32> to tensor<8x3x3x3xf32>
@@ -71,8 +73,8 @@ class ReorderWeightsOp(InPlaceOp, name="reorder_weights"):
     Attribute ``tiles``, i64: 1 for AMX tiles of bf16, whose weights are by window, filter and channel, the
     channels of both operands padded with zeros to equal steps of at most 16 K groups (default 0). The handle
     (a func.func) stays valid. Silenceable failure: a function without such a convolution, sizes that are not
-    static, an argument of weights that has a second use; of bf16, sums other than of f32, a depthwise
-    convolution, and operands that are not arguments.
+    static, an argument of weights that has a second use; of bf16 and i8, sums other than of f32 and i32, a
+    depthwise convolution, and operands that are not arguments.
     """
 
     def change(self, function: Op) -> Refusal | None:
@@ -110,10 +112,11 @@ class _Convolution:
 
     @property
     def k_groups(self) -> int:
-        channels = self.op.operands[1].type.shape[self.form.weights.index("c")]
+        weights = self.op.operands[1]
+        channels = weights.type.shape[self.form.weights.index("c")]
         if self.tiles:
             return k_groups_in_steps(channels)
-        return pair_count(channels)
+        return k_group_count(channels, per_k_group(weights))
 
     def rewrite(self, function: Op) -> Refusal | None:
         planes = self._zero_planes()
@@ -127,7 +130,8 @@ class _Convolution:
             planes = _padded_planes(padding)
             self.op.operands[0] = as_tensor(_around(read.operands[0], padding))
         image = self.op.operands[0]
-        if is_narrow(image) or self.tiles:
+        has_k_groups = self.tiles or per_k_group(image) > 0
+        if has_k_groups:
             reason = self._refuses_k_groups()
             if reason is not None:
                 return reason
@@ -147,11 +151,13 @@ class _Convolution:
             [dims[name] for name in parallel],
         )
         iterators = [PARALLEL] * len(parallel) + [REDUCTION] * len(reduced)
-        body = add_products if is_k_group(image) else _multiply_add
+        body = add_products if has_k_groups else _multiply_add
         sums = generic([image, weights], self.op.operands[2], maps, iterators, body)
         for name in (CONTRACTION, ROOT):
             if name in self.op.attributes:
                 sums.attributes[name] = ir.UnitAttr.get()
+        if has_k_groups and not isinstance(sums.results[0].type.element_type, ir.FloatType):
+            sums.attributes[OF_BYTES] = ir.UnitAttr.get()
         if planes:
             sums.attributes[PLANES] = ir.DenseI64ArrayAttr.get(planes)
         self.op.results[0].replace_all_uses_with(sums.results[0])
@@ -174,11 +180,12 @@ class _Convolution:
 
     def _refuses_k_groups(self) -> Refusal | None:
         types = [str(operand.type.element_type) for operand in self.op.operands]
-        if types != [PAIRED, PAIRED, natural_output(PAIRED)] or self.form.is_depthwise:
+        allowed = (OF_TILES,) if self.tiles else OF_K_GROUPS
+        if " x ".join(types) not in allowed or self.form.is_depthwise:
             found = " x ".join([*types, self.op.name.removeprefix("linalg.")])
-            return Refusal(f"found {found}, allowed bf16 x bf16 x f32 that sums over channels")
+            return Refusal(f"found {found}, allowed {' or '.join(allowed)} that sums over channels")
         if any(op_of(operand, TO_TENSOR) is None for operand in list(self.op.operands)[:2]):
-            return Refusal("found bf16 that is computed in the fusion, allowed arguments")
+            return Refusal(f"found {types[0]} that is computed in the fusion, allowed arguments")
         return None
 
     def _weight_k_groups(self, function: Op) -> Value | Refusal:
@@ -195,6 +202,7 @@ class _Convolution:
         axis = self.order.index("c")
         # the channels are replaced by their K groups
         channels = shape[axis]
+        per_channels = per_k_group(weights)
         shape[axis] = k_groups
         weights.set_type(ir.RankedTensorType.get(shape, k_group_type()))
         type_ = ir.MemRefType.get(shape, k_group_type())
@@ -202,7 +210,10 @@ class _Convolution:
         if self.tiles:  # a row of channels of each filter, padded with zeros
             set_packed_as(function, number, type_, PAIR * k_groups, axes)
         else:
-            set_packed_as(function, number, type_, shape[-1], axes, interleave=PAIR, depth=PAIR, run=channels)
+            depth = per_channels
+            set_packed_as(
+                function, number, type_, shape[-1], axes, interleave=depth, depth=depth, run=channels
+            )
         return weights
 
     def _reordered(self, function: Op) -> Value | Refusal:

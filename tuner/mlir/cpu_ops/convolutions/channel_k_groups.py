@@ -1,16 +1,16 @@
-"""Channels of bf16 in pairs: the input and the weights of a convolution as K groups.
+"""Channels in groups of 32 bits: the input and the weights of a convolution as K groups.
 
-A K group is the 32 bits of two bf16 that are adjacent channels, as vdpbf16ps and AMX multiply them.
+A K group is two bf16 or four i8 that are adjacent channels, as one sum of a dot product takes them
+(``tuner.mlir.cpu_ops.products``).
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from tuner.mlir.bindings import Value, ir
+from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, store_lanes
 from tuner.mlir.cpu_ops.vnni_packing import (
-    DOT,
-    HALF_BITS,
+    K_GROUP_BITS,
     K_GROUPS,
     allocated,
     as_floats,
@@ -22,23 +22,27 @@ from tuner.mlir.cpu_ops.vnni_packing import (
 from tuner.mlir.ir.building import create, for_each, index, plus, splat, times, value, zero
 from tuner.mlir.ir.reading import constant_of
 
-PAIR = 2  # channels of a K group
-At = dict[int, Value]  # dimension -> index of a K group: of the channels, the number of the pair
+BYTE_BITS = 8
+PER_K_GROUP = {"bf16": 2, "i8": 4}  # channels of a K group by element type
+PAIR = PER_K_GROUP["bf16"]
+# Attribute of a convolution of K groups: they are of four i8. Without it they are of two bf16.
+OF_BYTES = "of_bytes"
+At = dict[int, Value]  # dimension -> index of a K group: of the channels, its number
 Place = dict[int, Value]  # dimension -> index of an element of the buffer
 
 
-def pair_count(size: int) -> int:
-    """Returns how many pairs ``size`` channels of bf16 make, each 32 bits: size / 2, rounded up."""
-    return -(-size // PAIR)
+def k_group_count(size: int, per_k_group: int = PAIR) -> int:
+    """Returns how many K groups, each 32 bits, ``size`` channels make: size / ``per_k_group``, rounded up."""
+    return -(-size // per_k_group)
 
 
-def is_narrow(tensor: Value) -> bool:
-    """Returns whether the elements of a tensor or memref are bf16."""
-    return bool(str(tensor.type.element_type) == "bf16")
+def per_k_group(tensor: Value) -> int:
+    """Returns how many channels of a tensor or memref make a K group, 32 bits; 0 for other element types."""
+    return PER_K_GROUP.get(str(tensor.type.element_type), 0)
 
 
 def is_k_group(tensor: Value) -> bool:
-    """Returns whether the elements of a tensor or memref are i32, which here stands for two bf16 channels."""
+    """Returns whether the elements of a tensor or memref are i32, which here stands for a K group."""
     return bool(tensor.type.element_type == k_group_type())
 
 
@@ -49,10 +53,15 @@ def as_tensor(memory: Value) -> Value:
 
 
 def add_products(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before``, an f32, plus both products of the bf16 pairs ``left`` and ``right``.
+    """Creates ``before``, an f32 or i32, plus the products of the channels of two K groups.
 
-    A pair, two adjacent channels, is the bits of an i32. Returns the sum.
+    A K group is the bits of an i32: two bf16 that are summed in f32, or four i8 that are summed in i32.
     """
+    if not isinstance(before.type, ir.FloatType):
+        for shift in range(K_GROUP_BITS - BYTE_BITS, -1, -BYTE_BITS):
+            numbers = [_byte(k_group, shift) for k_group in (left, right)]
+            before = value("arith.addi", before.type, before, value("arith.muli", before.type, *numbers))
+        return before
     for half in (first_half, second_half):
         numbers = [as_floats(half(k_group)) for k_group in (left, right)]
         product = value("arith.mulf", before.type, *numbers)
@@ -60,16 +69,11 @@ def add_products(left: Value, right: Value, before: Value) -> Value:
     return before
 
 
-def dot_product(left: Value, right: Value, before: Value) -> Value:
-    """Creates ``before`` plus, per lane, both products of the bf16 pairs in ``left`` and ``right``.
-
-    By one vdpbf16ps. ``before``: a vector of 16 f32; ``left``, ``right``: vectors of 16 i32, each the bits of
-    a pair. Returns the sums.
-    """
-    type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
-    return value(
-        DOT, before.type, before, *(value("vector.bitcast", type_, k_groups) for k_groups in (left, right))
-    )
+def _byte(k_group: Value, shift: int) -> Value:
+    """Creates a signed byte of a K group as an i32; ``shift``: how many bits are above it."""
+    type_ = k_group.type
+    highest = value("arith.shli", type_, k_group, splat(type_, shift))
+    return value("arith.shrsi", type_, highest, splat(type_, K_GROUP_BITS - BYTE_BITS))
 
 
 def k_groups_in_steps(size: int) -> int:
@@ -77,15 +81,15 @@ def k_groups_in_steps(size: int) -> int:
 
     It uses the fewest steps of at most 16 K groups: 70 channels are 35 K groups, so 3 steps of 12, 36 in all.
     """
-    steps = -(-pair_count(size) // K_GROUPS)
-    return steps * -(-pair_count(size) // steps)
+    steps = -(-k_group_count(size) // K_GROUPS)
+    return steps * -(-k_group_count(size) // steps)
 
 
 def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), count: int = 0) -> Value:
-    """Creates the K groups of a memref of bf16 of static sizes, in memory of their own; returns that memref.
+    """Creates the K groups of a memref of bf16 or i8 of static sizes, in memory of their own; returns it.
 
-    A K group is the 32 bits of a pair of channels, the first one in the lower half, an odd last one paired
-    with zeros, as one lane of a dot product takes them::
+    A K group is the 32 bits of two channels of bf16, or four of i8, the first one in the lowest bits, the
+    last ones filled up with zeros, as one lane of a dot product takes them. Of bf16::
 
         %x: memref<1x3x4x20xbf16>, dimension 1
       becomes, for each pair and row of pixels, 16 pixels at a time
@@ -99,13 +103,13 @@ def channel_k_groups(source: Value, channels: int, order: Sequence[int] = (), co
     Where the elements along the last dimension of the result are not adjacent, K groups are made one by one.
 
     Args:
-        channels: the dimension whose elements are paired.
+        channels: the dimension whose elements make K groups.
         order: the dimension of ``source`` for each dimension of the result; (): as they are.
-        count: the K groups of the channels, those after the last pair zeros; 0: as many as there are pairs.
+        count: the K groups of the channels, those after the last channel zeros; 0: as few as possible.
     """
     every = tuple(order or range(ir.MemRefType(source.type).rank))
     shape = [source.type.shape[dimension] for dimension in every]
-    shape[every.index(channels)] = count or pair_count(source.type.shape[channels])
+    shape[every.index(channels)] = count or k_group_count(source.type.shape[channels], per_k_group(source))
     k_groups = _KGroups(source, channels, every, allocated(shape, k_group_type()))
     k_groups.build()
     k_groups.clear()
@@ -125,13 +129,17 @@ class _KGroups:
         if self._last == self.channels and self._is_adjacent:
             self._over(self.order[:-1], {}, self._copy_row)
         elif self._is_adjacent:
-            self._over(self.order[:-1], {}, self._along_last(self._pair))
+            self._over(self.order[:-1], {}, self._along_last(self._k_group))
         else:
-            self._over(self.order, {}, lambda at: self._pair(at, K_GROUPS, is_scalar=True))
+            self._over(self.order, {}, lambda at: self._k_group(at, K_GROUPS, is_scalar=True))
+
+    @property
+    def _per(self) -> int:
+        return per_k_group(self.source)
 
     def clear(self) -> None:
         end = self.memory.type.shape[self.order.index(self.channels)]
-        for number in range(pair_count(self._size(self.channels)), end):
+        for number in range(k_group_count(self._size(self.channels), self._per), end):
             at = {self.channels: index(number)}
             if self._last == self.channels:
                 others = [dimension for dimension in self.order if dimension != self.channels]
@@ -162,16 +170,16 @@ class _KGroups:
         return int(self.source.type.shape[dimension])
 
     def _over(self, dimensions: Sequence[int], at: At, body: Callable[[At], None]) -> None:
-        """Creates loops over dimensions; an odd last channel is handled after the loop over pairs."""
+        """Creates loops over dimensions; the last channels are handled after the loop over whole K groups."""
         if not dimensions:
             body(at)
             return
         dimension, *inner = dimensions
-        pairs, rest = divmod(self._size(dimension), PAIR if dimension == self.channels else 1)
-        if pairs:
-            for_each(0, pairs, lambda number: self._over(inner, at | {dimension: number}, body))
+        whole, rest = divmod(self._size(dimension), self._per if dimension == self.channels else 1)
+        if whole:
+            for_each(0, whole, lambda number: self._over(inner, at | {dimension: number}, body))
         if rest:
-            self._over(inner, at | {dimension: index(pairs)}, body)
+            self._over(inner, at | {dimension: index(whole)}, body)
 
     def _in_registers(self, size: int, body: Callable[[Value, int], None]) -> None:
         whole, rest = divmod(size, K_GROUPS)
@@ -181,41 +189,43 @@ class _KGroups:
             body(index(whole * K_GROUPS), rest)
 
     def _copy_row(self, at: At) -> None:
-        type_ = ir.VectorType.get([PAIR * K_GROUPS], ir.BF16Type.get())
+        type_ = ir.VectorType.get([self._per * K_GROUPS], self.source.type.element_type)
 
         def copy(first: Value, elements: int) -> None:
-            here = at | {self.channels: times(first, PAIR)}
-            pairs = load_lanes(self.source, self._element_indices(here), type_, elements)
-            k_groups = value("vector.bitcast", k_groups_type(), pairs)
-            self._store(k_groups, at | {self.channels: first}, pair_count(elements))
+            here = at | {self.channels: times(first, self._per)}
+            channels = load_lanes(self.source, self._element_indices(here), type_, elements)
+            k_groups = value("vector.bitcast", k_groups_type(), channels)
+            self._store(k_groups, at | {self.channels: first}, k_group_count(elements, self._per))
 
-        whole, rest = divmod(self._size(self.channels), PAIR * K_GROUPS)
+        whole, rest = divmod(self._size(self.channels), self._per * K_GROUPS)
         if whole:
-            for_each(0, whole, lambda number: copy(times(number, K_GROUPS), PAIR * K_GROUPS))
-        if rest:  # up to 31 elements: 31 are 16 pairs, as many as a whole register has
+            for_each(0, whole, lambda number: copy(times(number, K_GROUPS), self._per * K_GROUPS))
+        if rest:  # of bf16 up to 31 elements: 31 are 16 pairs, as many as a whole register has
             copy(index(whole * K_GROUPS), rest)
 
-    def _pair(self, at: At, count: int, *, is_scalar: bool = False) -> None:
-        """Creates the K groups of one pair of channels at ``count`` adjacent positions, and stores them."""
-        first = times(at[self.channels], PAIR)
-        low = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
-        if constant_of(at[self.channels]) is not None:  # an odd last channel
-            self._store(low, at, count)
-            return
-        high = self._bits(at | {self.channels: plus(first, 1)}, count, is_scalar=is_scalar)
-        shift = splat(high.type, HALF_BITS)
-        self._store(value("arith.ori", low.type, low, value("arith.shli", high.type, high, shift)), at, count)
+    def _k_group(self, at: At, count: int, *, is_scalar: bool = False) -> None:
+        """Creates one K group of channels at ``count`` adjacent positions, and its store."""
+        first = times(at[self.channels], self._per)
+        bits = self._bits(at | {self.channels: first}, count, is_scalar=is_scalar)
+        is_last = constant_of(at[self.channels]) is not None  # the last channels, fewer than a K group
+        channels = self._size(self.channels) % self._per if is_last else self._per
+        for channel in range(1, channels):
+            here = at | {self.channels: plus(first, channel)}
+            high = self._bits(here, count, is_scalar=is_scalar)
+            shift = splat(high.type, channel * K_GROUP_BITS // self._per)
+            bits = value("arith.ori", bits.type, bits, value("arith.shli", high.type, high, shift))
+        self._store(bits, at, count)
 
     def _bits(self, here: Place, count: int, *, is_scalar: bool) -> Value:
-        """Creates the load of elements, and their bits as K groups whose upper halves are 0."""
-        half = ir.IntegerType.get_signless(HALF_BITS)
+        """Creates the load of elements, and their bits as K groups of which they are the lowest."""
+        element = self.source.type.element_type
+        half = ir.IntegerType.get_signless(K_GROUP_BITS // self._per)
         indices = self._element_indices(here)
         if is_scalar:
-            number = value("memref.load", ir.BF16Type.get(), self.source, *indices)
-            return value("arith.extui", k_group_type(), value("arith.bitcast", half, number))
-        numbers = load_lanes(self.source, indices, ir.VectorType.get([K_GROUPS], ir.BF16Type.get()), count)
-        bits = value("arith.bitcast", ir.VectorType.get([K_GROUPS], half), numbers)
-        return value("arith.extui", k_groups_type(), bits)
+            number = value("memref.load", element, self.source, *indices)
+            return value("arith.extui", k_group_type(), _as_bits(number, half))
+        numbers = load_lanes(self.source, indices, ir.VectorType.get([K_GROUPS], element), count)
+        return value("arith.extui", k_groups_type(), _as_bits(numbers, ir.VectorType.get([K_GROUPS], half)))
 
     def _element_indices(self, here: Place) -> list[Value]:
         return [here.get(dimension, index(0)) for dimension in range(len(self.order))]
@@ -226,3 +236,9 @@ class _KGroups:
             store_lanes(k_groups, self.memory, indices, count)
         else:
             create("memref.store", [], [k_groups, self.memory, *indices])
+
+
+def _as_bits(numbers: Value, type_: Type) -> Value:
+    if numbers.type == type_:
+        return numbers
+    return value("arith.bitcast", type_, numbers)
