@@ -69,9 +69,9 @@ class Machine:
     def multiplies_pairs(self) -> bool:
         """Returns whether products of pairs of bf16, in vectors or tiles, are faster than those of f32.
 
-        False for a machine without AVX-512.
+        False for a machine with neither AVX-512 nor bf16 of AArch64.
         """
-        return self.isa == AVX512 and (self.has_fast_bf16 or self.has_amx_bf16)
+        return self.has_arm_bf16 or (self.isa == AVX512 and (self.has_fast_bf16 or self.has_amx_bf16))
 
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.

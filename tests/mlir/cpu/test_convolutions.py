@@ -37,6 +37,12 @@ HERE = describe_machine()
 AVX2 = Machine("any", "any", "avx2", False, 1, 1, 49152, 1 << 20, 1 << 25, 1 << 34)
 WITH_PAIRS = replace(AVX2, isa="avx512", has_bf16=True)
 WITH_TILES = replace(emulated_machine(), has_bf16=True)
+OF_LANES = replace(AVX2, isa="neon", has_dotprod=True, has_arm_bf16=True)  # sdot and bfdot of AArch64
+OF_BYTES = {
+    "sdot": OF_LANES,
+    "avx-vnni": replace(AVX2, has_vnni=True),
+    "avx512-vnni": replace(AVX2, isa="avx512", has_vnni=True),
+}
 PAIRS = replace(HERE, has_amx_bf16=False)  # a processor with AMX computes most of these by tiles
 NEEDS_PAIRS = pytest.mark.skipif(
     not (HERE.has_bf16 and HERE.isa == "avx512"), reason="this processor has no AVX512-BF16"
@@ -84,16 +90,19 @@ def strategy_of(convolution: Convolution, machine: Machine) -> str:
 
 def drawn(convolution: Convolution) -> list[Array]:
     rng, dtype = np.random.default_rng(0), DTYPES[convolution.element]
+    if convolution.element == "i8":
+        return [rng.integers(-128, 128, shape).astype(dtype) for shape in convolution.shapes[:-1]]
     return [rng.standard_normal(shape).astype(dtype) for shape in convolution.shapes[:-1]]
 
 
 def computed(convolution: Convolution, script: str, machine: Machine = HERE, inputs: Arrays = ()) -> Array:
-    """Returns what a fusion's code computes, which must be right; AMX tiles are vector code.
+    """Returns what a fusion's code computes, which must be right; other machines' products are vector code.
 
     ``inputs``: (): random ones.
     """
+    emulated = (WITH_TILES, *OF_BYTES.values())
     text, given = problem_of(convolution).text, tuple(inputs or drawn(convolution))
-    code, (expected,) = compiled(text, script, emulates=machine is WITH_TILES), evaluate(text, given)
+    code, (expected,) = compiled(text, script, emulates=machine in emulated), evaluate(text, given)
     (output,) = run(code, given, (expected,), convolution.output)
     assert worst_error(expected, output) <= 1
     return output
@@ -107,7 +116,7 @@ def require_windows(convolution: Convolution, machine: Machine, inputs: Arrays) 
 def require_first(convolution: Convolution, machine: Machine) -> None:
     candidate, script = first(convolution, machine)
     assert candidate.strategy == strategy_of(convolution, machine)
-    computed(convolution, script)
+    computed(convolution, script, machine)
 
 
 @pytest.mark.parametrize("filters", [32, 64, 256, 512])
@@ -218,6 +227,26 @@ def test_every_configuration_computes_the_convolution(
     rows = np.flatnonzero(some.is_preferred | ~some.is_preferred.any())
     candidate = some.candidate(int(rows[int(place * len(rows))]))
     computed(convolution, script_of(problem, candidate, machine), machine)
+
+
+@pytest.mark.parametrize("name", ["conv_2d_nchw_fchw", "conv_2d_nhwc_hwcf"])
+@pytest.mark.parametrize("is_weight", [True, False])
+@pytest.mark.parametrize("machine", OF_BYTES)
+def test_bytes_are_multiplied_in_fours_of_channels(machine: str, is_weight: bool, name: str) -> None:
+    for channels, width in ((5, 7), (64, 20)):  # of 64 channels in blocks, and in groups of pixels
+        sizes: dict[str, Any] = {"channels": channels, "filters": 48, "height": 3, "width": width}
+        convolution = Convolution(f"linalg.{name}", **sizes, element="i8", is_weight=is_weight)
+        require_first(convolution, OF_BYTES[machine])
+
+
+def test_pairs_of_bf16_are_multiplied_by_lanes() -> None:
+    for channels in (5, 16):
+        require_first(Convolution(channels=channels, filters=20, element="bf16"), OF_LANES)
+
+
+def test_without_dot_products_there_is_no_schedule_of_bytes_or_pairs() -> None:
+    assert first_configuration(problem_of(Convolution(element="i8")), AVX2) is None
+    assert first_configuration(problem_of(Convolution(element="bf16")), AVX2) is None
 
 
 @NEEDS_PAIRS

@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.mlir.ops.one_op import line_of
-from tests.mlir.ops.quantized import Case, arrays_of, multiplied
+from tests.mlir.ops.quantized import Case, arrays_of, compiled, multiplied
 from tuner.core.quantization import BY_GROUP, BY_ROW, LEAST_GROUP, WeightFormat, quantized_text
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error
 from tuner.runtime.cpu.host import describe_machine
@@ -132,6 +132,18 @@ def test_scales_of_any_size_are_applied_in_the_payloads_order(activations: str) 
     arrays = (np.abs(a.astype(np.float32)) * np.float32(1e-3), integers, scales)
     found = multiplied(case, arrays)
     assert worst_error(evaluate(case.text, arrays)[0], found) <= 1.0
+
+
+@pytest.mark.parametrize("has_zero_points", [True, False])
+@pytest.mark.parametrize("bits", [4, 8])
+def test_signed_bytes_of_aarch64_multiply(bits: int, has_zero_points: bool) -> None:
+    """By sdot, whose 8-bit weights are not moved by 128: sums start from 0."""
+    weights = WeightFormat(bits, 32, "f16", has_zero_points, BY_GROUP)
+    knobs: dict[str, int | str] = {"scheme": "dots", "tile_m": 2, "tile_n": 8, "lanes": 4}
+    case = Case((5, 23, 96), "f32", weights, "f32", knobs)
+    arrays = arrays_of(case, np.random.default_rng(0))
+    assert "sdot" in compiled(case).llvm_text
+    assert worst_error(evaluate(case.text, arrays)[0], multiplied(case, arrays, emulates=True)) <= 1
 
 
 @pytest.mark.parametrize("bits", [4, 8])
