@@ -199,6 +199,15 @@ def test_operations_of_large_integers_are_exact(dtype: Any) -> None:
         assert torch.equal(found, expected)
 
 
+def test_constants_of_equal_elements_are_computed_by_one_of_them() -> None:
+    """All elements would take 4 TiB."""
+
+    def function(x: Any) -> Any:
+        return (torch.full((1 << 20, 1 << 20), 2.0) * 3 == 6.0)[0, :4] + x
+
+    assert "1048576" not in export_module(Function(function), (torch.arange(4.0),)).text
+
+
 def divided(x: Any) -> Any:
     return x + torch.ones(4, dtype=torch.int64).bitwise_and(0).remainder(0)
 

@@ -1,12 +1,14 @@
 """The schedules that stored trials suggest for a fusion, and for a matmul of a program on a device.
 
-Of a fusion on the CPU: its own, those of similar and of near fusions.
+Those for a fusion on the CPU are, in this order:
 
-First the best schedule of the fusion itself, or of the matmul that it is, with its epilogue; of one with a
-weight, a schedule that packs it as untuned programs do is taken where it is as fast. Then of the same
-contraction with another epilogue, or of the matmul with this epilogue that packs B at each call; then of the
-fusion of the same kind with the nearest sizes, if these are near. Only trials that were timed on the same
-class of machine count, those on the nearest number of threads first: the code is right for any number.
+1. the best of the same fusion, or of the matmul that it is, with its epilogue. If it has a weight, a schedule
+   that packs the weight as untuned programs do is taken where it is as fast, so that they share the memory;
+2. the best of the same contraction with another epilogue, or of the matmul that packs B at each call;
+3. the best of the fusion of the same kind with the nearest sizes, if these are near.
+
+Only trials that were timed on the same class of machine count, those on the nearest number of threads first:
+the code is right for any number.
 
 No program is to be slower for having been tuned. So a fusion of a tuned program has a schedule of its own or
 its initial configuration, as the program was timed with; trials that made their program no faster do not
@@ -60,17 +62,17 @@ def fusion_schedules(
     The schedules are those of the database's trials that were timed on ``machine``. ``undecided``: id of the
     campaign whose program is timed now; its trials count although the program was no faster before.
     """
-    there = _Trials(store, machine, threads, undecided)
-    tuned = there.best_of_fusion(problem) or there.best_of_constant(problem)
+    stored = _Trials(store, machine, threads, undecided)
+    tuned = stored.best_of_fusion(problem) or stored.best_of_constant(problem)
     if tuned is not None:
         yield FusionSchedule(tuned.record.candidate, tuned.script_text, TUNED, tuned.id)
     else:
-        yield from _of_matmul(there, problem)
-    if there.is_of_tuned_program(problem):
+        yield from _of_matmul(stored, problem)
+    if stored.is_of_tuned_program(problem):
         return
     if problem.is_contraction:
-        yield from _of_same_contraction(there, problem)
-    yield from _of_nearest(there, problem)
+        yield from _of_same_contraction(stored, problem)
+    yield from _of_nearest(stored, problem)
 
 
 def matmul_schedules(
@@ -205,7 +207,10 @@ class _Trials:
         return result is not None and not result.uses(run.campaign.name)
 
     def best_of_run(self, run: Run) -> StoredTrial | None:
-        """Returns the best trial of a run, which another fusion may take; None where none has gained."""
+        """Returns the best trial of a run, which another fusion may take; None without one that gained.
+
+        It gained if it is not the initial configuration, and if its program did not keep that one.
+        """
         if self.is_set_aside(run):
             return None
         best_by_group = best_results(self.store, TrialQuery(run=run.id), is_measured_there)
@@ -240,25 +245,27 @@ def _packing(candidate: Candidate) -> tuple[str, Value | None]:
     return candidate.strategy, None
 
 
-def _of_matmul(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
+def _of_matmul(stored: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
     matmul = problem.scheduled_as
-    trial = there.best_of_matmul(problem, epilogue=matmul.epilogue, output=matmul.output)
+    trial = stored.best_of_matmul(problem, epilogue=matmul.epilogue, output=matmul.output)
     if trial is not None:
-        yield from _projected(trial, trial.record.candidate, problem, there.machine, TUNED)
+        yield from _projected(trial, trial.record.candidate, problem, stored.machine, TUNED)
 
 
-def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
-    runs = there.runs(problem, shape=problem.shape, dtype=problem.dtype)
+def _of_same_contraction(stored: _Trials, problem: TextProblem) -> Iterator[FusionSchedule]:
+    runs = stored.runs(problem, shape=problem.shape, dtype=problem.dtype)
     same = [run for run in runs if _is_same(run.settings.problem, problem)]
-    trials = [(there.octaves(run.settings.threads), best) for run in same if (best := there.best_of_run(run))]
+    trials = [
+        (stored.octaves(run.settings.threads), best) for run in same if (best := stored.best_of_run(run))
+    ]
     if trials:
         _, trial = min(trials, key=lambda pair: (pair[0], pair[1].best_s, pair[1].id))
-        yield from _projected(trial, trial.record.candidate, problem, there.machine, SAME_CONTRACTION)
+        yield from _projected(trial, trial.record.candidate, problem, stored.machine, SAME_CONTRACTION)
         return
-    of_other_epilogue = there.best_of_matmul(problem)
+    of_other_epilogue = stored.best_of_matmul(problem)
     if of_other_epilogue is not None:
         yield from _projected(
-            of_other_epilogue, of_other_epilogue.record.candidate, problem, there.machine, SAME_CONTRACTION
+            of_other_epilogue, of_other_epilogue.record.candidate, problem, stored.machine, SAME_CONTRACTION
         )
     if problem.facts.layout or not problem.facts.epilogue:
         return
@@ -266,11 +273,11 @@ def _of_same_contraction(there: _Trials, problem: TextProblem) -> Iterator[Fusio
     epilogue = problem.facts.epilogue
     output = _output_of(problem)
     # those of several threads have partitions, which a fusion has not
-    matmul = there.best(replace(task, epilogue=epilogue, output=output, threads=1))
+    matmul = stored.best(replace(task, epilogue=epilogue, output=output, threads=1))
     if matmul is not None:
         choices = {OF_MATMULS.get(name, name): value for name, value in matmul.record.candidate.choices}
         candidate = Candidate.of(PACKED, choices)
-        yield from _projected(matmul, candidate, problem, there.machine, SAME_CONTRACTION)
+        yield from _projected(matmul, candidate, problem, stored.machine, SAME_CONTRACTION)
 
 
 def _output_of(problem: TextProblem) -> str:
@@ -278,8 +285,8 @@ def _output_of(problem: TextProblem) -> str:
     return narrow_output(problem.dtype, problem.facts.output)
 
 
-def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
-    task = TuningTask(problem, there.machine, threads=1)
+def _of_nearest(stored: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
+    task = TuningTask(problem, stored.machine, threads=1)
 
     def task_of(run: Run) -> TuningTask:
         return TuningTask(run.settings.problem, run.machine, threads=1)
@@ -288,11 +295,11 @@ def _of_nearest(there: _Trials, problem: Problem) -> Iterator[FusionSchedule]:
         octaves = distance(task, task_of(run))
         return octaves is not None and octaves <= NEAR_OCTAVES
 
-    near = list(filter(is_near, there.runs(problem)))
+    near = list(filter(is_near, stored.runs(problem)))
     for run in nearest_first(task, near, task_of)[:NEAREST_RUNS]:
-        trial = there.best_of_run(run)
+        trial = stored.best_of_run(run)
         if trial is not None:
-            schedules = tuple(_projected(trial, trial.record.candidate, problem, there.machine, NEAREST))
+            schedules = tuple(_projected(trial, trial.record.candidate, problem, stored.machine, NEAREST))
             if schedules:
                 yield from schedules
                 return

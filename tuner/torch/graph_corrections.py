@@ -19,9 +19,10 @@ from tuner.torch.graph_outputs import is_overload
 from tuner.torch.refusals import RefusedOperator, place_of
 
 ATEN = torch.ops.aten
+FULL = ATEN.full.default
 LIKE = ATEN.full_like.default
 # all operations that create constants, after decompositions
-FACTORIES = (ATEN.full.default, ATEN.scalar_tensor.default, LIKE)
+FACTORIES = (FULL, ATEN.scalar_tensor.default, LIKE)
 # Of a weight of one float and an integer these are folded wrongly, too; with a float number, rightly.
 ELEMENTWISE_SUMS = (
     *(ATEN.add.Tensor, ATEN.sub.Tensor, ATEN.mul.Tensor),
@@ -156,7 +157,7 @@ def fill_empty(graph: torch.fx.Graph) -> None:
         if node.op != "call_function" or not isinstance(result, torch.Tensor) or result.is_complex():
             continue
         if all(isinstance(size, int) for size in result.shape) and 0 in result.shape:
-            _fill(node, result, 0)
+            _fill(node, result.shape, result, 0)
             has_empty = True
     if has_empty:
         graph.eliminate_dead_code()  # a split, whose parts are created now
@@ -181,25 +182,42 @@ def fold_uniform(graph: torch.fx.Graph) -> None:
             node.args = (node.args[0], float(node.args[1]), *node.args[2:])
         if not _is_followed(node, known):
             continue
-        shape = node.meta["val"].shape
-        dtype = node.meta["val"].dtype
         try:
-            if node.target is LIKE:
-                result = torch.full(shape, node.args[1], dtype=dtype)
-            else:
-                result = node.target(*_values(node.args, known), **_values(node.kwargs, known))
+            result = _result_of_constants(node, known)
         except RuntimeError as error:  # as in eager mode: a division by zero, a number out of range
             raise UsageError(f"{place_of(node)} of constants fails: {first_line(error)}") from error
         if _is_uniform(result):
             number = result.reshape(-1)[0]
+            shape = node.meta["val"].shape
             known[node] = number.expand(shape)
-            _fill(node, result, number.item())
+            _fill(node, shape, result, number.item())
 
 
-def _fill(node: torch.fx.Node, result: torch.Tensor, number: complex) -> None:
-    node.target = ATEN.full.default
-    node.args = (list(result.shape), number)
-    node.kwargs = {"dtype": result.dtype, "device": result.device, "pin_memory": False}
+def _fill(node: torch.fx.Node, shape: torch.Size, like: torch.Tensor, number: complex) -> None:
+    node.target = FULL
+    node.args = (list(shape), number)
+    node.kwargs = {"dtype": like.dtype, "device": like.device, "pin_memory": False}
+
+
+def _result_of_constants(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> torch.Tensor:
+    """Returns what PyTorch computes; a single element where all are computed alike, each of its own operands.
+
+    Scores of attention, for example, have 8 x 1500 x 1500 elements.
+    """
+    if node.target in (FULL, LIKE):
+        value = node.meta["val"]
+        return torch.full([min(size, 1) for size in value.shape], node.args[1], dtype=value.dtype)
+    is_by_element = torch.Tag.pointwise in node.target.tags
+    operands = {}
+    for each in node.all_input_nodes:
+        operands[each] = _one_of(known[each]) if is_by_element else known[each]
+    result: torch.Tensor = node.target(*_values(node.args, operands), **_values(node.kwargs, operands))
+    return result
+
+
+def _one_of(constant: torch.Tensor) -> torch.Tensor:
+    """Returns the first element, with as many dimensions as the constant has; nothing of an empty one."""
+    return constant[(slice(1),) * constant.dim()]
 
 
 def _is_followed(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> bool:

@@ -103,9 +103,9 @@ def _called(part: TensorPart, values: Mapping[str, torch.Tensor]) -> Tensors:
 
 
 def _own(tensor: torch.Tensor, taken: set[int]) -> torch.Tensor:
-    """Returns ``tensor``, or a copy if its storage is in ``taken``; adds the result's storage to ``taken``.
+    """Returns ``tensor`` and adds its storage to ``taken``; a copy of it if the storage is there already.
 
-    A number, such as a size, is returned as it is.
+    The storage of a copy is not added: nothing else has it. A number, such as a size, is returned as it is.
     """
     if not isinstance(tensor, torch.Tensor):
         return tensor

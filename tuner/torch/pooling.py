@@ -62,7 +62,10 @@ class _Windows:
         return 0
 
     def divisors(self, *, counts_padding: bool) -> torch.Tensor:
-        """Returns how many elements an average of each window divides by."""
+        """Returns the divisor of each window's average along this dimension, i64 of the shape (count,).
+
+        ``counts_padding``: elements of padding count, too.
+        """
         starts = torch.arange(self.count) * self.stride - self.padding
         ends = (starts + self.window).clamp(max=self.size + self.padding)
         if counts_padding:

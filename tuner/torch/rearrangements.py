@@ -99,25 +99,25 @@ def fold(
     if not x.is_floating_point():
         return NotImplemented
     axes = [*zip(size, kernel, dilation, padding, stride, strict=True)]
-    counts = [(rows + 2 * pad - gap * (wide - 1) - 1) // step + 1 for rows, wide, gap, pad, step in axes]
-    wide = x if x.dtype in (torch.float32, torch.float64) else x.float()
-    image = wide.reshape(*x.shape[:-2], -1, *kernel, *counts)  # (..., c, kh, kw, rows, columns)
-    rows = _overlapped(image, -4, -2, *axes[0])  # (..., c, kw, height, columns)
+    counts = [(size + 2 * pad - gap * (taps - 1) - 1) // step + 1 for size, taps, gap, pad, step in axes]
+    summable = x if x.dtype in (torch.float32, torch.float64) else x.float()
+    windows = summable.reshape(*x.shape[:-2], -1, *kernel, *counts)  # (..., c, kh, kw, rows, columns)
+    rows = _overlapped(windows, -4, -2, *axes[0])  # (..., c, kw, height, columns)
     return _overlapped(rows, -3, -1, *axes[1]).to(x.dtype)
 
 
 def _overlapped(
-    x: torch.Tensor, taps: int, dim: int, size: int, count: int, gap: int, pad: int, step: int
+    x: torch.Tensor, taps_dim: int, dim: int, size: int, taps: int, gap: int, pad: int, step: int
 ) -> torch.Tensor:
     """Returns windows added up along a dimension, where they begin ``step`` apart.
 
-    Dimension ``taps`` of x has the ``count`` elements of a window, which are ``gap`` apart; ``dim`` has the
-    windows, and becomes ``size`` elements, the first of which is element ``pad`` of the first window.
+    Dimension ``taps_dim`` of x has the ``taps`` elements of a window, which are ``gap`` apart; ``dim`` has
+    the windows, and becomes their sums: ``size`` elements, after ``pad`` are cut off at the begin.
     """
     later_dims = [0, 0] * (-1 - dim)  # of ``constant_pad_nd``, which begins with the last dimension
     total = None
-    for tap in range(count):
-        part = x.select(taps, tap)
+    for tap in range(taps):
+        part = x.select(taps_dim, tap)
         if step > 1:  # zeros between the windows
             apart = ATEN.constant_pad_nd.default(part.unsqueeze(dim), [*later_dims, 0, step - 1])
             part = apart.flatten(dim - 1, dim)

@@ -167,11 +167,14 @@ class ModuleWeights:
     """Hashes of a module's parameters and buffers, computed at construction, to find later changes."""
 
     def __init__(
-        self, module: torch.nn.Module | torch.export.ExportedProgram, changed: Sequence[str] = ()
+        self, module: torch.nn.Module | torch.export.ExportedProgram, without: Sequence[str] = ()
     ) -> None:
-        """Reads all weights but ``changed`` ones, which calls change; refers weakly to the module."""
+        """Hashes all weights but those of the names ``without``, which calls of the module may change.
+
+        Has a weak reference to the module only.
+        """
         self._module = weakref.ref(module)
-        self._without = frozenset(changed)
+        self._without = frozenset(without)
         self._states = dict(_states(module, self._without))
 
     def changed(self) -> tuple[str, ...]:

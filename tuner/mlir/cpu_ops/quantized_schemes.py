@@ -232,10 +232,10 @@ class Scheme(ABC):
         return before
 
     def joined(self, before: Value, partial: Value) -> Value:
-        """Creates a run's sums after a span; a run is what is scaled at once, a span ``span`` steps along K.
+        """Creates the sums of a run, the elements of K that are scaled at once, after one more span of it.
 
-        ``before``: the sums before it; ``partial``: what ``self.partial`` made, plus the products of the
-        span.
+        A span is ``span`` steps along K. ``before``: the sums before it; ``partial``: what
+        ``self.partial(before)`` made, plus the span's products. By default that is the sum already.
         """
         return partial
 
