@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks import quantized_rivals
+from benchmarks.quantized_rivals import RIVALS, ZENTORCH
 from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.errors import TunerError
 from tuner.core.interfaces import Script
@@ -22,10 +24,15 @@ from tuner.runtime.cpu.memory import placed_copy, placed_empty
 from tuner.runtime.cpu.roofline import MemoryReads
 from tuner.runtime.cpu.thread_team import ThreadTeam
 from tuner.runtime.timing import Call, interleaved_times
-from tuner.targets.cpu.baseline_libraries import BEST, ZENTORCH, chosen_libraries
+from tuner.targets.cpu.baseline_libraries import BEST, chosen_libraries
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.quantized_baselines import BaselineOperands, QuantizedMatmul, copies_needed
+from tuner.targets.cpu.quantized_baselines import (
+    BUILDERS,
+    BaselineOperands,
+    QuantizedMatmul,
+    copies_needed,
+)
 
 Floats = npt.NDArray[np.float32]
 OURS, READS = "tuner", "reads"
@@ -48,7 +55,8 @@ def measured(problem: Problem, script: str, threads: int, seconds: float, seed: 
     for library, rival in _rivals(problem):
         weights = operands if rival == problem else quantized(rival, columns, a)
         try:
-            matmul = QuantizedMatmul(library, rival, weights, threads, copies)
+            build = BUILDERS.get(library) or quantized_rivals.BUILDERS[library]
+            matmul = QuantizedMatmul(build, rival, weights, threads, copies)
             matmul.require_right()
         except TunerError as error:
             failures[library] = str(error)
@@ -86,12 +94,16 @@ def _row(problem: Problem, times: dict[str, list[float]], read_bytes: int) -> di
 
 def _rivals(problem: Problem) -> list[tuple[str, Problem]]:
     """Returns the installed libraries that take a problem, with the problem; zentorch's i8 is by channel."""
-    found = [(name, problem) for name in chosen_libraries(BEST, problem)]
+    found = [(name, problem) for name in (*chosen_libraries(BEST, problem), *_more_rivals(problem))]
     if problem.weights.startswith("i8-g") and "a8" in problem.weights:
         m, n, k = problem.sizes
         other = Matmul(m, n, k, problem.dtype, "nt", weights=BY_CHANNEL, cache=problem.cache)
-        found += [(name, other) for name in chosen_libraries(BEST, other) if name == ZENTORCH]
+        found += [(name, other) for name in _more_rivals(other) if name == ZENTORCH]
     return found
+
+
+def _more_rivals(problem: Problem) -> list[str]:
+    return [name for name, rival in RIVALS.items() if rival.multiplies(problem) and rival.find()]
 
 
 class OurMatmul:

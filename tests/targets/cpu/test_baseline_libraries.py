@@ -32,7 +32,7 @@ Names = tuple[str, ...]
 BYTES_IN_BATCHES = BatchMatmul(2, 8, 8, 8, "i8")
 ALL = ("mkl", "blis", "onednn", "onednn-torch")
 GUIDE = Path(__file__).parents[3] / "docs/guides/tuning.md"
-QUANTIZED_LIBRARIES = ("onnxruntime", "openvino", "zentorch", "torch-int4pack")
+QUANTIZED_LIBRARIES = ("onnxruntime", "openvino")
 
 
 def by(weights: str, dtype: str = "f32", n: int = 64, k: int = 256, **options: Any) -> Problem:
@@ -139,18 +139,15 @@ def test_a_note_says_that_the_baseline_multiplies_another_type(
 @pytest.mark.parametrize(
     ("problem", "libraries"),
     [
-        (by("i4-g32-f16-a8group"), ("onnxruntime", "openvino", "zentorch")),
+        (by("i4-g32-f16-a8group"), ("onnxruntime", "openvino")),
         (by("i4-g128-bf16-zp-a8row", "bf16"), ("onnxruntime", "openvino")),
         (by("i4-g64-f16"), ("onnxruntime", "openvino")),
         (by("i4-g96-f32", k=192), ("openvino",)),
-        (by("i4-g64-f16", "bf16"), ("openvino", "zentorch", "torch-int4pack")),
-        (by("i4-g64-f16-zp", "bf16"), ("openvino", "torch-int4pack")),
+        (by("i4-g64-f16-zp", "bf16"), ("openvino",)),
         (by("i4-g64-f32", "bf16"), ("openvino",)),
-        (by("i4-g64-f16", "bf16", n=40), ("openvino", "zentorch")),
-        (by("i8-channel-f16-a8row"), ("openvino", "zentorch")),
-        (by("i8-channel-f16", "bf16"), ("openvino", "torch-int4pack")),
+        (by("i8-channel-f16-a8row"), ("openvino",)),
         (by("i8-g128-f16-a8group"), ("onnxruntime", "openvino")),
-        (by("i4-g64-f16", "bf16", output="bf16"), ("zentorch", "torch-int4pack")),
+        (by("i4-g64-f16", "bf16", output="bf16"), ()),
         (by("i4-g64-f16", cache="cold"), ()),
     ],
 )
@@ -175,11 +172,9 @@ def test_a_quantized_matmul_is_compared_with_all_that_have_its_format(
         ("onednn", F64, "baseline onednn: cannot multiply f64", "one of openblas, mkl, blis"),
         ("mkl", replace(BF16, output="bf16"), "baseline mkl: cannot multiply bf16 into bf16", "onednn-torch"),
         ("openblas", by("i4-g32-f16"), "baseline openblas: cannot multiply f32*i4-g32-f16", "openvino"),
-        ("zentorch", by("i4-g32-f16"), "baseline zentorch: cannot multiply f32*i4-g32-f16", "openvino"),
         ("onnxruntime", F32, "baseline onnxruntime: cannot multiply f32", "mkl, blis, onednn"),
         ("onnxruntime", by_constant("f32"), "baseline onnxruntime: cannot multiply f32", "mkl, blis, onednn"),
         ("onnxruntime", by("i4-g32-f16"), "baseline onnxruntime: not installed", "onnxruntime onnx"),
-        ("zentorch", by("i4-g32-f16-a8row"), "baseline zentorch: not installed", "pip install zentorch"),
     ],
 )
 def test_what_cannot_be_a_baseline_is_refused_with_a_hint(
@@ -223,9 +218,7 @@ def test_a_recorded_library_is_chosen_again_where_it_is_installed(
     [
         ("onnxruntime 1.32.0 MatMulNBits, accuracy level 4", "i4-g32-f16-a8row", "f32", "onnxruntime"),
         ("OpenVINO 2026.4.1 in bf16", "i4-g32-f16", "bf16", "openvino"),
-        ("zentorch 2.13.0.2 woq_linear, bf16 result", "i4-g32-f16", "bf16", "zentorch"),
-        ("torch 2.13.0 int4pack, bf16 result", "i4-g32-f16", "bf16", "torch-int4pack"),
-        ("torch 2.13.0 int4pack, bf16 result", "i4-g32-f16", "f32", ""),
+        ("torch 2.13.0 int4pack, bf16 result", "i4-g32-f16", "bf16", ""),
     ],
 )
 def test_a_recorded_library_of_a_quantized_matmul_is_chosen_again(

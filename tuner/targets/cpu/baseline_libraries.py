@@ -36,16 +36,12 @@ ONEDNN_TORCH = "onednn-torch"
 # of quantized matmuls
 ONNXRUNTIME = "onnxruntime"
 OPENVINO = "openvino"
-ZENTORCH = "zentorch"
-TORCH_INT4PACK = "torch-int4pack"
 BEST = "best"  # the fastest of those that are installed and can compute the problem
 DEFAULT = ""  # the choice where the user makes none
 MKL_NAMES = ("libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so")
 BLIS_NAMES = ("libblis.so.4", "libblis64.so.4", "libblis-mt.so.4", "libblis.so")
 ONEDNN_NAMES = ("libdnnl.so.3", "libdnnl.so")
 ONNX_GROUPS = (16, 32, 64, 128, 256)  # block_size of MatMulNBits: a power of two
-PACKED_GROUPS = (32, 64, 128, 256)  # of torch's int4pack
-PACKED_COLUMNS = 16  # what n is a multiple of, there
 NARROW_DTYPES = tuple(dtype for dtype in CPU_DTYPES if natural_output(dtype) != dtype)
 
 
@@ -147,35 +143,6 @@ class OpenVinoWeights(WeightSupport):
 
     def takes(self, problem: Problem, weights: WeightFormat) -> bool:
         return not problem.output
-
-
-@final
-class ZentorchWeights(WeightSupport):
-    """zentorch: weights without zero points, i4 by group or i8 by channel.
-
-    Of i4, scales are not f32, and A is bf16 or quantized to i8; of i8, A is quantized to i8.
-    """
-
-    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
-        is_scale = weights.scale_dtype != "f32" or weights.bits == 8
-        if weights.bits == 4:
-            is_group = bool(weights.group)
-        else:
-            is_group = not weights.group and bool(weights.activations)
-        is_width = bool(weights.activations) or problem.dtype == "bf16"
-        return is_scale and is_group and is_width and not weights.has_zero_points
-
-
-@final
-class TorchPack(WeightSupport):
-    """PyTorch's int4pack and int8pack, for A in bf16; of f32 it has a loop that is 50 times slower."""
-
-    def takes(self, problem: Problem, weights: WeightFormat) -> bool:
-        if problem.dtype != "bf16" or weights.activations or weights.scale_dtype == "f32":
-            return False
-        if weights.bits == 8:
-            return not weights.group and not weights.has_zero_points
-        return weights.group in PACKED_GROUPS and problem.sizes[1] % PACKED_COLUMNS == 0
 
 
 @dataclass(frozen=True)
@@ -290,16 +257,6 @@ BUILT_IN: Final[Mapping[str, BaselineLibrary]] = {
     ),
     OPENVINO: BaselineLibrary(
         (), "pip install openvino", recorded="OpenVINO ", modules=("openvino",), weights=OpenVinoWeights()
-    ),
-    ZENTORCH: BaselineLibrary(
-        (),
-        "pip install zentorch",
-        recorded="zentorch ",
-        modules=("zentorch", "torch"),
-        weights=ZentorchWeights(),
-    ),
-    TORCH_INT4PACK: BaselineLibrary(
-        (), "pip install torch", recorded="torch ", modules=("torch",), weights=TorchPack()
     ),
 }
 

@@ -1,29 +1,23 @@
-"""Quantized matmuls of other libraries: ONNX Runtime, OpenVINO, zentorch, and torch's own.
+"""Quantized matmuls of other libraries: ONNX Runtime and OpenVINO.
 
 A library gets the integers, scales and zero points of a problem, packs them in its own way, and multiplies A
 by several copies of the weights in turn: one copy stays in the caches, of enough of them each is read from
 memory. The copies differ (copy i has its rows rotated by i), so that no library stores two of them once.
 
     >>> operands = drawn_operands(problem, rng)
-    >>> matmul = QuantizedMatmul("onnxruntime", problem, operands, threads=1, copies=12)
+    >>> matmul = QuantizedMatmul(BUILDERS["onnxruntime"], problem, operands, threads=1, copies=12)
     >>> matmul.require_right()
     >>> matmul.stopwatch(100)               # seconds per matmul
 
 Each library rounds A in its own way. So a result is compared with the product of A and the weights as the
 library has these, and may differ by what such a rounding of A costs.
-
-zentorch keeps what it packs by the address of the weights: in a process that has freed others it computes
-with those. So a process makes one ``QuantizedMatmul`` of it, as that of a baseline does.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from importlib import import_module
-from importlib.metadata import version
 from typing import Any, final
 
-import ml_dtypes
 import numpy as np
 import numpy.typing as npt
 
@@ -38,14 +32,11 @@ from tuner.runtime.cpu.memory import placed_copy
 from tuner.targets.cpu.baseline_libraries import (
     ONNXRUNTIME,
     OPENVINO,
-    TORCH_INT4PACK,
-    ZENTORCH,
     AbstractQuantizedMatmul,
     imported_openvino,
 )
 
 Array = npt.NDArray[Any]
-BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 # Relative Frobenius errors that are allowed, by how A is rounded. i8 costs 1 % of Gaussian A, and 6 % by row
 # where some columns of A are 15 times as large as the others.
 ALLOWED = {"f32": 1e-4, "bf16": 1e-2, "i8": 0.1}
@@ -143,18 +134,23 @@ class QuantizedMatmul(AbstractQuantizedMatmul):
     """A library's quantized matmul of given operands, with one or more copies of the weights."""
 
     def __init__(
-        self, library: str, problem: Problem, operands: BaselineOperands, threads: int, copies: int = 1
+        self,
+        build: "Builder",
+        problem: Problem,
+        operands: BaselineOperands,
+        threads: int,
+        copies: int = 1,
     ) -> None:
         """Builds the library's matmul, which packs the weights, and runs it once.
 
-        ``library``: a key of BUILDERS that is installed and takes the problem
-        (``BaselineLibrary.multiplies``). Raises TunerError, without the library's name, if the library fails.
+        ``build``: of a library that is installed and takes the problem (``BaselineLibrary.multiplies``).
+        Raises TunerError, without the library's name, if the library fails.
         """
         self._operands = operands
         self._copies = copies
         rotations = tuple(map(operands.rotated, range(copies)))
         try:
-            self._built = BUILDERS[library](problem, rotations, threads)
+            self._built = build(problem, rotations, threads)
             self._built.run()
         except (RuntimeError, TypeError, ValueError, AttributeError) as error:  # what the bindings raise
             raise TunerError(f"cannot compute this: {str(error).strip().splitlines()[0]}") from error
@@ -199,11 +195,17 @@ def verified_matmul(
 ) -> QuantizedMatmul:
     """Draws operands, and enough copies of the weights for the problem's cache state; returns the matmul.
 
-    Raises TunerError, without the library's name, if the library fails or gives a wrong result.
+    ``library``: a key of BUILDERS. Raises TunerError, without the library's name, if the library fails or
+    gives a wrong result.
     """
+    return verified(BUILDERS[library], problem, threads, rng)
+
+
+def verified(build: "Builder", problem: Problem, threads: int, rng: np.random.Generator) -> QuantizedMatmul:
+    """Returns what ``verified_matmul`` does, of the library that ``build`` builds the matmul of."""
     operands = drawn_operands(problem, rng)
     copies = copies_needed(problem, describe_machine().l3_bytes)
-    matmul = QuantizedMatmul(library, problem, operands, threads, copies)
+    matmul = QuantizedMatmul(build, problem, operands, threads, copies)
     matmul.require_right()
     return matmul
 
@@ -361,113 +363,5 @@ def _openvino_model(problem: Problem, copies: Copies, kept: list[Array]) -> Any:
     return openvino.Model(list(map(opset13.result, outputs)), [parameter], "copies")
 
 
-# torch's own operators, and those of zentorch, AMD's extension of torch.
-
-
-def _torch_int4pack(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
-    import torch
-
-    torch.set_num_threads(threads)
-    name = f"torch {torch.__version__} {{}}, bf16 result"
-    if copies[0].weights.bits == 8:
-        of_rows = [(_tensor(copy.integers), _bf16(copy.scales.reshape(-1))) for copy in copies]
-        multiply = torch.ops.aten._weight_int8pack_mm  # noqa: SLF001 - the only name it has
-        return _by_torch(problem, copies, name.format("int8pack"), multiply, of_rows)
-    group = copies[0].weights.group
-    packed = []
-    for copy in copies:
-        integers = _tensor(copy.unsigned[0].astype(np.int32))
-        scales = _bf16(copy.scales)
-        points = 0 if copy.zero_points is None else _tensor(copy.zero_points)
-        pairs = torch.stack((scales, (-points * scales.float()).bfloat16()), -1)  # w = (u - 8) scale + zero
-        convert = torch.ops.aten._convert_weight_to_int4pack_for_cpu  # noqa: SLF001
-        packed.append((convert(integers, 1), group, pairs.transpose(0, 1).contiguous()))
-    multiply = torch.ops.aten._weight_int4pack_mm_for_cpu  # noqa: SLF001
-    return _by_torch(problem, copies, name.format("int4pack"), multiply, packed)
-
-
-def _zentorch(problem: Problem, copies: Copies, threads: int) -> BuiltMatmul:
-    import torch
-
-    import_module(ZENTORCH)  # adds operators; in no extra, as each release needs one release of torch
-    torch.set_num_threads(threads)
-    operators = torch.ops.zentorch
-    weights = copies[0].weights
-    number = version(ZENTORCH)
-    if weights.bits == 8:
-        # not by its prepack, whose results of k = 4096 and more are wrong in 2.13.0.2
-        of_rows = [
-            (_tensor(copy.integers), _tensor(copy.scales.reshape(-1).astype(np.float32)), None)
-            for copy in copies
-        ]
-        name = f"zentorch {number} dynamic_qlinear, activations i8 by row"
-        multiply = operators.zentorch_dynamic_qlinear
-        return _by_torch(problem, copies, f"{name}, bf16 result", multiply, of_rows, is_scale_exact=True)
-    repacked = [operators.zentorch_woq_repack_weight(_tensor(copy.integers)) for copy in copies]
-    scales = [_bf16(copy.scales).transpose(0, 1).contiguous() for copy in copies]
-    if weights.activations:
-        by_group = [(weight, scale, None) for weight, scale in zip(repacked, scales, strict=True)]
-        name = f"zentorch {number} dynamic_qlinear, activations i8 by row, bf16 result"
-        return _by_torch(problem, copies, name, operators.zentorch_dynamic_qlinear, by_group)
-    pairs = zip(repacked, scales, strict=True)
-    only = [(weight.transpose(0, 1), scale, None, None) for weight, scale in pairs]
-    return _by_torch(
-        problem, copies, f"zentorch {number} woq_linear, bf16 result", operators.zentorch_woq_linear, only
-    )
-
-
-def _by_torch(
-    problem: Problem,
-    copies: Copies,
-    name: str,
-    multiply: Callable[..., Any],
-    packed: list[tuple[Any, ...]],
-    *,
-    is_scale_exact: bool = False,
-) -> BuiltMatmul:
-    """Returns calls ``multiply(a, *weights)`` of bf16 A for each copy's packed weights."""
-    import torch
-
-    a = _bf16(copies[0].a)
-    outputs: list[Any] = [None] * len(packed)
-
-    def run() -> None:
-        with torch.inference_mode():
-            for index, arguments in enumerate(packed):
-                outputs[index] = multiply(a, *arguments)
-
-    def results() -> tuple[Array, ...]:
-        return tuple(output.float().numpy() for output in outputs)
-
-    weights = copies[0].weights
-    if problem.dtype != "bf16":
-        name += f", bf16 for {problem.dtype}"
-    is_rounded = not is_scale_exact and weights.scale_dtype != "bf16"
-    rounded = copies[0].scales.astype(BFLOAT16) if is_rounded else None
-    return BuiltMatmul(
-        name + (", bf16 scales" if is_rounded else ""),
-        "i8" if weights.activations else "bf16",
-        run,
-        results,
-        rounded,
-    )
-
-
-def _tensor(array: Array) -> Any:
-    import torch
-
-    return torch.from_numpy(placed_copy(array))  # at cache lines, as torch does: int8pack crashes at others
-
-
-def _bf16(array: Array) -> Any:
-    import torch
-
-    return _tensor(array.astype(BFLOAT16).view(np.int16)).view(torch.bfloat16)
-
-
-BUILDERS: dict[str, Callable[[Problem, Copies, int], BuiltMatmul]] = {
-    ONNXRUNTIME: _onnxruntime,
-    OPENVINO: _openvino,
-    ZENTORCH: _zentorch,
-    TORCH_INT4PACK: _torch_int4pack,
-}
+Builder = Callable[[Problem, Copies, int], BuiltMatmul]  # (problem, operands by copy, threads)
+BUILDERS: dict[str, Builder] = {ONNXRUNTIME: _onnxruntime, OPENVINO: _openvino}
