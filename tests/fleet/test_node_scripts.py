@@ -98,7 +98,7 @@ def test_numbers_words_and_addresses_of_scripts_are_checked() -> None:
         kubernetes_manifest(NodeCommand(URL, slots=8), "n", 1, -1, "i", "")
     for nodes, cores, limit, options, message in (
         (1, 1, "01:00:00", ("--a\nreboot",), r"sbatch: found '--a\\nreboot', allowed a text of one line"),
-        (1, 1, "1\n2", (), "sbatch: found '--time=1\\\\n2'"),
+        (1, 1, "1\n2", (), r"time: found '1\\n2'"),
         (0, 1, "01:00:00", (), "nodes: found 0"),
         (1, 0, "01:00:00", (), "cores: found 0"),
     ):

@@ -109,13 +109,13 @@ def test_a_demo_without_trials_or_without_postgresql_is_refused(
 
 
 def test_what_starts_nodes_is_printed(tuner: Tuner) -> None:
-    certificate = "name: PGSSLCERT\n          value: /etc/tuner-fleet/tls.crt\n"
+    certificate = '{name: "PGSSLCERT", value: "/etc/tuner-fleet/tls.crt"}'
     for text, found in (
         ("ssh build1 build2", "ssh -n build2 'TUNER_DB="),
         ("slurm --nodes 4 --sbatch=--partition=gpu", "#SBATCH --array=0-3\n"),
         ("slurm", "#SBATCH --cpus-per-task=6\n"),
         ("slurm --cores 9", "#SBATCH --cpus-per-task=9\n"),
-        ("kubernetes --image tuner:1", "cpu: '6'"),
+        ("kubernetes --image tuner:1", 'cpu: "6"'),
         ("kubernetes --image tuner:1 --secret tls", certificate),
     ):
         asked = f"fleet script {text} --compile 6 --db {URL}"

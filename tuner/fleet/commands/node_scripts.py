@@ -1,5 +1,6 @@
 """``tuner fleet script``: scripts that start nodes on other machines by SSH, SLURM or Kubernetes."""
 
+import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -20,9 +21,6 @@ from tuner.results.database_name import VARIABLE, which_database
 DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
 MOUNTED: Final = "/etc/tuner-fleet"  # where a pod finds the certificates of a Secret
-SCRATCH: Final = "/tmp"  # noqa: S108 - a folder of the pod, shared with no other pod
-READABLE: Final = 0o440  # PostgreSQL's library refuses a key that others may read
-NOBODY: Final = 65534  # user and group: a node needs no rights
 LOG = "tuner-fleet.log"  # in the folder where SSH begins
 
 
@@ -115,61 +113,10 @@ def kubernetes_manifest(
     ``secret``: name of a Secret with certificates, which is mounted at MOUNTED; "": none. Raises UsageError
     for fewer than 1 node or core.
     """
-    import yaml
-
-    labels = {"app.kubernetes.io/name": name}
-    document = {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "labels": dict(labels)},
-        "spec": {
-            "replicas": at_least_one("nodes", nodes),
-            "strategy": {"type": "Recreate"},  # never two nodes for one device
-            "selector": {"matchLabels": dict(labels)},
-            "template": {"metadata": {"labels": labels}, "spec": _pod(command, cores, image, secret)},
-        },
-    }
-    return yaml.safe_dump(document, sort_keys=False)
-
-
-def _pod(command: NodeCommand, cores: int, image: str, secret: str) -> dict[str, Any]:
-    volumes: list[dict[str, Any]] = [{"name": "scratch", "emptyDir": {}}]
-    mounts: list[dict[str, Any]] = [{"name": "scratch", "mountPath": SCRATCH}]
-    if secret:
-        volumes.append({"name": "certificates", "secret": {"secretName": secret, "defaultMode": READABLE}})
-        mounts.append({"name": "certificates", "mountPath": MOUNTED, "readOnly": True})
-    # equal requests and limits: whole processors, where the kubelet's CPU policy is static
-    gpu = {"nvidia.com/gpu": "1"} if command.needs_gpu else {}
-    amounts = dict(gpu, cpu=str(at_least_one("cores", cores)))
-    return {
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": DRAIN_S,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": NOBODY,
-            "runAsGroup": NOBODY,
-            "fsGroup": NOBODY,
-        },
-        "containers": [
-            {
-                "name": "node",
-                "image": image,
-                "command": list(command.argv),
-                # with a home folder: the user nobody has none
-                "env": [
-                    {"name": key, "value": value} for key, value in (*command.environment, ("HOME", SCRATCH))
-                ],
-                "resources": {"requests": amounts, "limits": dict(amounts)},
-                "securityContext": {
-                    "allowPrivilegeEscalation": False,
-                    "readOnlyRootFilesystem": True,
-                    "capabilities": {"drop": ["ALL"]},
-                },
-                "volumeMounts": mounts,
-            }
-        ],
-        "volumes": volumes,
-    }
+    at_least_one("nodes", nodes)
+    at_least_one("cores", cores)
+    values = {"name": name, "nodes": nodes, "cores": cores, "image": image, "secret": secret}
+    return _rendered("kubernetes", node=command, mounted=MOUNTED, drain_s=DRAIN_S, **values)
 
 
 def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: tuple[str, ...] = ()) -> str:
@@ -179,32 +126,13 @@ def slurm_job(command: NodeCommand, nodes: int, cores: int, time: str, options: 
     signalled. ``options``: further ones of sbatch. Raises UsageError for fewer than 1 node or core, and texts
     of several lines.
     """
-    # exclusive use of the GPU or machine on which a node measures
-    exclusive: tuple[str, ...] = ()
-    if command.needs_gpu:
-        exclusive = ("--gres=gpu:1",)
-    elif command.has_device:
-        exclusive = ("--exclusive",)
-    directives = (
-        "--job-name=tuner-fleet",
-        "--output=tuner-fleet-%A_%a.log",
-        f"--array=0-{at_least_one('nodes', nodes) - 1}",
-        "--ntasks=1",
-        f"--cpus-per-task={at_least_one('cores', cores)}",
-        *exclusive,
-        f"--time={time}",
-        f"--signal=TERM@{DRAIN_S}",
-        *options,
-    )
-    lines = (
-        "#!/bin/bash",
-        *(f"#SBATCH {one_line('sbatch', directive)}" for directive in directives),
-        "set -euo pipefail",
-        *(f"export {assignment}" for assignment in command.assignments),
-        # srun does not inherit it from sbatch
-        f"exec srun --cpus-per-task={cores} {shlex.join(command.argv)}",
-    )
-    return "".join(f"{line}\n" for line in lines)
+    at_least_one("nodes", nodes)
+    at_least_one("cores", cores)
+    one_line("time", time)
+    for option in options:
+        one_line("sbatch", option)
+    values = {"nodes": nodes, "cores": cores, "time": time, "options": options}
+    return _rendered("slurm", node=command, command=shlex.join(command.argv), drain_s=DRAIN_S, **values)
 
 
 def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
@@ -212,12 +140,27 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
 
     Raises UsageError for a host that is empty, has control characters, or that ssh would read as an option.
     """
-    remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.argv)} >>{LOG} 2>&1 </dev/null &"
     for host in hosts:
         if host.startswith("-"):
             raise UsageError(f"host: found {host!r}, allowed a name or an address, such as me@build1")
-    quoted = [shlex.quote(one_line("host", host)) for host in hosts]
-    return "".join(f"ssh -n {host} {shlex.quote(remote)}\n" for host in quoted)
+        one_line("host", host)
+    remote = f"{' '.join(command.assignments)} nohup {shlex.join(command.argv)} >>{LOG} 2>&1 </dev/null &"
+    return _rendered("ssh", hosts=hosts, remote=remote)
+
+
+def _rendered(template: str, **values: object) -> str:
+    """Returns the text of a template of this package; its filters quote a word of a shell, or of YAML."""
+    import jinja2  # not at start-up
+
+    environment = jinja2.Environment(  # noqa: S701 - scripts are written, no HTML
+        loader=jinja2.PackageLoader(__package__),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {"shell": shlex.quote, "yaml": json.dumps}  # JSON is YAML
+    return environment.get_template(f"{template}.j2").render(**values)
 
 
 P = ParamSpec("P")
