@@ -32,8 +32,7 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem_text import parse_shape
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
-from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
-from tuner.results.regression.gate import SESSION_EFFORT
+from tuner.results.regression.reevaluation import SESSION_EFFORT, EvaluationCase, evaluated, runner_of
 from tuner.results.regression.script_check import CheckFinding, ScriptCheck, compared
 from tuner.space.scripts.header import ScriptProvenance, parse_provenance, without_header
 from tuner.targets.registry import real_backends

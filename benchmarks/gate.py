@@ -27,7 +27,6 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.problem_text import parse_shape
 from tuner.db.store import Store
-from tuner.results.regression.audit import EvaluationCase, runner_of
 from tuner.results.regression.gate import (
     GateEntry,
     GateResult,
@@ -36,6 +35,7 @@ from tuner.results.regression.gate import (
     entry_record,
     recorded_entry,
 )
+from tuner.results.regression.reevaluation import EvaluationCase, runner_of
 from tuner.targets.registry import real_backends
 
 SHAPES = ("128x128x128", "256x256x256", "512x512x512")

@@ -8,7 +8,8 @@ from dataclasses import replace
 from tuner.analysis.slowdown import paired_slowdown
 from tuner.core.compiled_code import KernelCode
 from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord
-from tuner.results.regression.gate import GateSession, timing_sessions
+from tuner.results.regression.gate import interleaved
+from tuner.results.regression.reevaluation import TimingSession, timing_sessions
 
 SESSIONS = 7  # of a calibration
 FIRST_SHARE = 0.25  # of a call's time, added for the calibration: well above the noise
@@ -49,8 +50,8 @@ def calibrated(runner: AbstractRunner, base: BoundRecord, share: float) -> int:
     assert base.record.median_s is not None
     first = round(FIRST_SHARE * base.record.median_s / SECONDS_PER_ITERATION)
     longer = replace(base, artifact=slowed(base.artifact, first))
-    taken = tuple(itertools.islice(timing_sessions(runner, base, longer, spare_cores=0), SESSIONS))
-    whole = tuple(session.times for session in taken if isinstance(session, GateSession))
+    taken = tuple(itertools.islice(timing_sessions(runner, (base, base, longer), spare_cores=0), SESSIONS))
+    whole = tuple(interleaved(session) for session in taken if isinstance(session, TimingSession))
     if len(whole) < SESSIONS:
         raise SystemExit("the slowed code does not run")
     return round(first * share / paired_slowdown(whole).median)

@@ -119,7 +119,7 @@ OWNERS = {
     "procrastinate": "fleet",
 }
 # Libraries that more places may import: the first is the one that the product is about.
-SHARED = {"torch": ("torch", "targets.cpu.torch_onednn", "targets.cpu.quantized_baselines", "model_files")}
+SHARED = {"torch": ("torch", "targets.cpu.torch_onednn", "model_files")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -63,8 +64,8 @@ class WatchedTarget(FakeTarget, AbstractBaselineSource):
         return tuple(scaled)
 
 
-def backends(day: Day) -> Backends:
+def backends(day: Day, **changes: Any) -> Backends:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         return LocalRunner(order, FakeTarget(), WatchedTarget(day), how.seed)
 
-    return fakes.backends(runner=runner)
+    return fakes.backends(runner=runner, **changes)

@@ -77,7 +77,7 @@ def exported(
         raise UsageError(f"trial {trial.id}: is a replay and has no script", "--format json")
     match form:
         case "provenance":
-            return provenance_text(_provenance(store, trial)).encode()
+            return provenance_text(provenance_of(store, trial)).encode()
         case "ptx" | "cubin":
             return _gpu_code(store, trial.id, form)
         case "source":
@@ -85,7 +85,7 @@ def exported(
         case "payload":
             return backends.apply(trial.script_text, source_of(backends, trial)).encode()
         case _:
-            provenance = _provenance(store, trial)
+            provenance = provenance_of(store, trial)
             script = trial.script_text
             ops = custom_ops(script)
             file = Path("best.mlir") if output is None else output
@@ -149,7 +149,11 @@ def _with_knob_options(run: Run, trial: StoredTrial) -> str:
     return with_knob_options(script, record.candidate, binder, space)
 
 
-def _provenance(store: "Store", trial: StoredTrial) -> ScriptProvenance:
+def provenance_of(store: "Store", trial: StoredTrial) -> ScriptProvenance:
+    """Returns the provenance of a trial's script: what it is for, its recorded time and the round of it.
+
+    Raises UsageError for a trial that failed.
+    """
     record = trial.record
     run = store.run(trial.run)
     if record.status == "failed":

@@ -178,7 +178,7 @@ def test_noise_of_the_recorded_round_and_what_a_larger_limit_allows_are_no_slowd
 
 def test_code_that_is_wrong_or_breaks_has_failed(script: RecordedScript) -> None:
     for deed, at, reason in (
-        ("wrong", "verify", "failed at stage verify: element (0, 1)"),
+        ("wrong", "verify", "fails at stage verify: element (0, 1)"),
         ("fail", "together", "it ran alone, and failed when it was timed interleaved"),
     ):
         found = check(script, Day(), {"x": 7, "deed": deed, "at": at})

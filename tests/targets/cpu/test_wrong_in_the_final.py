@@ -105,4 +105,4 @@ def test_a_check_of_such_a_script_fails(store: Store, has_time: bool) -> None:
     assert good.finding is not CheckFinding.FAILED
     found = checked(parts, provenance, SUBNORMALS_AS_ZEROS, SlowdownLimits.up_to())
     assert found.finding is CheckFinding.FAILED
-    assert found.reason.startswith("failed at stage verify: ")
+    assert found.reason.startswith("fails at stage verify: ")

@@ -20,7 +20,7 @@ from tuner.programs.commands.payload_text import read_payload_text
 from tuner.programs.fusion_tuning import child_fusion_steps
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramRequest
-from tuner.results.regression.audit import EvaluationCase
+from tuner.results.regression.reevaluation import EvaluationCase
 from tuner.results.regression.submission import Submission, SubmissionRun
 from tuner.results.regression.submission_document import submission_document
 from tuner.targets.backends import require_runs_here

@@ -8,12 +8,11 @@ import base64
 import binascii
 import datetime
 import enum
+import itertools
 import json
-import math
 import shlex
 import statistics
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from pathlib import Path
@@ -36,7 +35,6 @@ from tuner.core.interfaces import (
     AbstractRunner,
     Artifact,
     BoundRecord,
-    Effort,
     FinalTimes,
     Partition,
     Script,
@@ -45,24 +43,27 @@ from tuner.core.problem import Problem
 from tuner.core.problem_documents import PROBLEM
 from tuner.core.records import Measurement, Record
 from tuner.core.reliability import Reliability
-from tuner.core.round_quality import RoundQuality, reliability_of_sessions, round_quality
-from tuner.core.runs import Baseline, ChosenStrategy
+from tuner.core.round_quality import reliability_of_sessions
+from tuner.core.runs import ChosenStrategy
 from tuner.core.serialization import decode, encode, form, if_changed, parsed, require_format
 from tuner.core.text_files import read_text
 from tuner.core.trials import NOT_TIMED, StoredTrial
 from tuner.mlir.cpu.needed_instructions import instructions_needed
-from tuner.results.regression.audit import (
+from tuner.results.regression.reevaluation import (
+    SESSION_EFFORT,
     EvaluationCase,
-    compiles_recorded_script,
+    TimingSession,
+    bind_again,
     defect_of,
     evaluated,
+    failed_text,
     known_code,
     runner_of,
     strategy_of,
+    timing_sessions,
+    why_no_time,
 )
 from tuner.targets.backends import Backends
-from tuner.targets.target import Bind
-from tuner.tuning.remeasurement import noise_of
 from tuner.tuning.request import require_offered
 
 if TYPE_CHECKING:
@@ -73,9 +74,6 @@ FORMAT: Final = "tuner-gate"
 VERSION: Final = 3  # 3: the code of a CPU and of a GPU have one form
 FILE_LIMIT_BYTES: Final = 256 << 20
 CODE_LIMIT_BYTES: Final = 64 << 20  # of one entry, unpacked
-SESSION_EFFORT = Effort(
-    budget_s=0.1, min_samples=11, max_samples=60, has_extremes=True
-)  # of each of three codes, see ``timing_sessions``
 SESSIONS_LIMIT = 30
 
 
@@ -219,14 +217,6 @@ class GateResult:
         return session_comparison(self.slowdown, self.reliability.unreliable)
 
 
-@dataclass(frozen=True)
-class GateSession:
-    """The times of recorded and current code in one timing session, and how reliable they are."""
-
-    times: InterleavedSession
-    reliability: Reliability
-
-
 def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> GateEntry:
     """Returns a new gate entry for a trial's candidate, which is compiled, verified and timed now.
 
@@ -246,11 +236,11 @@ def recorded_entry(backends: Backends, store: "Store", trial: StoredTrial) -> Ga
     strategy = strategy_of(run, trial)
     case = EvaluationCase(record.problem, record.target, trial.threads)
     script = "" if strategy.path is None else trial.script_text
-    bind = (lambda _: Script.of(script)) if script else _bind(backends, case, strategy)
+    bind = (lambda _: Script.of(script)) if script else bind_again(backends, case, strategy, "")
     with runner_of(backends, case, bind) as runner:
         bound = evaluated(runner, record.candidate)
     if not isinstance(bound.record.outcome, Measurement) or bound.artifact is None:
-        raise UsageError(f"trial {trial.id}: {_why_no_time(bound.record)}")
+        raise UsageError(f"trial {trial.id}: {why_no_time(bound.record)}")
     compiler = backend.compiler(record.target)
     return GateEntry(
         problem=record.problem,
@@ -277,8 +267,7 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
     try:
         needs = instructions_needed(entry.artifact.code.text)
         require_offered(backends, entry.target, needs, "its recorded code")
-        is_recorded = bool(entry.script) and compiles_recorded_script(entry.strategy)
-        bind = (lambda _: Script.of(entry.script)) if is_recorded else _bind(backends, case, entry.strategy)
+        bind = bind_again(backends, case, entry.strategy, entry.script)
     except UsageError as error:
         return GateResult(entry, GateStatus.FAILED, str(error))
     with runner_of(backends, case, bind, known_code(entry_record(entry))) as runner:
@@ -287,7 +276,7 @@ def check_entry(backends: Backends, entry: GateEntry, limits: SlowdownLimits, se
         if is_same_code:
             return _result_of_same_code(backends, case, entry, current)
         if not isinstance(current.record.outcome, Measurement):
-            return GateResult(entry, GateStatus.FAILED, _why_no_time(current.record))
+            return GateResult(entry, GateStatus.FAILED, why_no_time(current.record))
         machine = backends.target(entry.target).machine(entry.target)
         return compared(runner, entry, current, limits, machine.physical_cores - entry.threads)
 
@@ -298,7 +287,7 @@ def _result_of_same_code(
     """Returns SAME_CODE without timing, or FAILED if the code is wrong or does not run here."""
     failure = defect_of(backends, case, current.script, entry.candidate)
     if failure is not None:
-        return GateResult(entry, GateStatus.FAILED, _failed_text(failure))
+        return GateResult(entry, GateStatus.FAILED, failed_text(failure))
     mlir = backends.target(entry.target).compiler(entry.target).mlir
     reason = f"the same LLVM dialect; its machine code is made by {mlir}, then by {entry.mlir}"
     if mlir == entry.mlir or entry.artifact.code.is_for_device:
@@ -315,81 +304,47 @@ def compared(
     without a clear result, FAILED if either code does not run or is wrong.
     """
     then = BoundRecord(entry_record(entry), Script("", entry.script_sha256), entry.artifact)
-    taken: list[GateSession] = []
-    for session in timing_sessions(runner, then, current, spare_cores):
+    times: list[InterleavedSession] = []
+    reliabilities: list[Reliability] = []
+    for session in itertools.islice(
+        timing_sessions(runner, (then, then, current), spare_cores), SESSIONS_LIMIT
+    ):
         if isinstance(session, FinalTimes):
             return GateResult(entry, GateStatus.FAILED, _why_no_session(runner, then, session))
-        taken.append(session)
-        if len(taken) < LEAST_SESSIONS:
+        times.append(interleaved(session))
+        reliabilities.append(session.quality.reliability)
+        if len(times) < LEAST_SESSIONS:
             continue
-        slowdown = paired_slowdown(tuple(session.times for session in taken))
-        finding = finding_of(slowdown, len(taken), limits)
+        slowdown = paired_slowdown(tuple(times))
+        finding = finding_of(slowdown, len(times), limits)
         if finding is not Finding.UNCLEAR:
             break
     return GateResult(
         entry,
         GateStatus(finding.value),
-        f"{len(taken)} sessions",
+        f"{len(times)} sessions",
         slowdown,
-        len(taken),
-        now_s=statistics.median(statistics.median(session.times.now_s) for session in taken),
-        then_s=statistics.median(statistics.median(session.times.then_s) for session in taken),
-        reliability=reliability_of_sessions(tuple(session.reliability for session in taken)),
+        len(times),
+        now_s=statistics.median(statistics.median(session.now_s) for session in times),
+        then_s=statistics.median(statistics.median(session.then_s) for session in times),
+        reliability=reliability_of_sessions(tuple(reliabilities)),
     )
+
+
+def interleaved(session: TimingSession) -> InterleavedSession:
+    """Returns the samples of a session of (recorded code, recorded code, current code)."""
+    then, again, now = session.times
+    return InterleavedSession(then.samples_s, again.samples_s, now.samples_s)
 
 
 def _why_no_session(runner: AbstractRunner, then: BoundRecord, lost: FinalTimes) -> str:
     recorded, _, current = lost.times
     for name, outcome in (("current", current), ("recorded", recorded)):
         if isinstance(outcome, Failure) and outcome.shows_a_defect:
-            return f"the {name} code {_failed_text(outcome)}"
+            return f"the {name} code {failed_text(outcome)}"
     if runner.remeasure((then,), SESSION_EFFORT).measured[0] is None:
         return "the recorded code does not run here any more: record it again"
     return "the current code ran alone, and fails interleaved with the recorded code"
-
-
-def timing_sessions(
-    runner: AbstractRunner, then: BoundRecord, current: BoundRecord, spare_cores: int
-) -> Iterator[GateSession | FinalTimes]:
-    """Yields up to 30 timing sessions of recorded (``then``) and ``current`` code; each loads both anew.
-
-    If a session lacks a time, its FinalTimes are yielded last.
-    """
-    quietest_s = math.inf  # of the reference kernel
-    for _ in range(SESSIONS_LIMIT):
-        # the recorded code twice: the difference of both times is the noise
-        timed = runner.remeasure((then, then, current), SESSION_EFFORT)
-        first, again, now = timed.measured
-        if first is None or again is None or now is None:
-            yield timed
-            return
-        if first.host is not None:
-            quietest_s = min(quietest_s, first.host.reference_s)
-        quality = session_quality(first, again, timed.baseline, quietest_s, spare_cores)
-        times = InterleavedSession(first.samples_s, again.samples_s, now.samples_s)
-        yield GateSession(times, quality.reliability)
-
-
-def session_quality(
-    first: Measurement, again: Measurement, baseline: Baseline | None, quietest_s: float, spare_cores: int
-) -> RoundQuality:
-    """Returns the quality of a session: ``first`` and ``again`` are times of the same code.
-
-    ``baseline``: timed in the session, None: no baseline. ``quietest_s``: least time of the reference kernel
-    so far; ``spare_cores``: cores without a timed thread.
-    """
-    return round_quality(
-        noise_of(first, again),
-        None if baseline is None else baseline.measurement,
-        first.host,
-        quietest_reference_s=None if first.host is None else quietest_s,
-        spare_cores=spare_cores,
-    )
-
-
-def _bind(backends: Backends, case: EvaluationCase, strategy: ChosenStrategy) -> Bind:
-    backend = backends.target(case.target)
-    return backend.bind((strategy,), case.problem, case.threads, backend.machine(case.target))
 
 
 def entry_record(entry: GateEntry) -> Record:
@@ -402,13 +357,3 @@ def entry_record(entry: GateEntry) -> Record:
         script_sha256=entry.script_sha256,
         artifact_sha256=entry.artifact.sha256,
     )
-
-
-def _failed_text(failure: Failure) -> str:
-    return f"fails at stage {failure.stage.value}: {failure.reason}"
-
-
-def _why_no_time(record: Record) -> str:
-    if isinstance(record.outcome, Failure):
-        return _failed_text(record.outcome)
-    return "is verified, and nothing is timed here"

@@ -6,7 +6,7 @@
 import enum
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from tuner.analysis.ratios import Comparable, NotComparable, comparison, session_comparison
@@ -22,13 +22,20 @@ from tuner.analysis.slowdown import (
 )
 from tuner.core.candidate import Candidate, RecordedRound
 from tuner.core.errors import Failure
-from tuner.core.interfaces import AbstractRunner, BoundRecord, Script
+from tuner.core.interfaces import AbstractRunner, BoundRecord, FinalTimes, Script
 from tuner.core.records import Measurement, Verdict
 from tuner.core.reliability import RELIABLE, Reliability, reliable_unless, unreliable
 from tuner.core.round_quality import Evidence, reliability_alone
 from tuner.core.trials import NOT_TIMED
-from tuner.results.regression.audit import EvaluationCase, evaluated, runner_of
-from tuner.results.regression.gate import SESSION_EFFORT, session_quality
+from tuner.results.regression.reevaluation import (
+    SESSION_EFFORT,
+    EvaluationCase,
+    TimingSession,
+    evaluated,
+    failed_text,
+    runner_of,
+    timing_sessions,
+)
 from tuner.space.scripts.header import ScriptProvenance
 from tuner.targets.backends import Backends
 from tuner.tuning.request import require_offered
@@ -101,38 +108,57 @@ def checked(
     Raises UsageError for too little memory or missing instructions.
     """
     require_offered(backends, provenance.target, provenance.needs, "the script")
+    case = case_of(backends, provenance, seed)
+    with runner_of(backends, case, lambda _candidate: Script.of(script)) as runner:
+        current = evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
+        return check_of(backends, runner, current, provenance, limits)
+
+
+def case_of(backends: Backends, provenance: ScriptProvenance, seed: int) -> EvaluationCase:
+    """Returns the case of an exported script, with the library that its recorded time was compared with."""
     baseline = ""  # the target's default
     if provenance.baseline is not None:
         choices = backends.target(provenance.target).baselines
         baseline = choices.recorded(provenance.baseline.name, provenance.problem)
-    case = EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed, baseline)
-    with runner_of(backends, case, lambda _candidate: Script.of(script)) as runner:
-        current = evaluated(runner, Candidate(provenance.strategy, provenance.knobs), SESSION_EFFORT)
-        outcome = current.record.outcome
-        if isinstance(outcome, Failure):
-            return ScriptCheck(CheckFinding.FAILED, _failed_text(outcome))
-        if isinstance(outcome, Verdict):
-            if current.record.is_compiled_only:
-                return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
-            return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
-        machine = backends.target(provenance.target).machine(provenance.target)
-        spare_cores = machine.physical_cores - provenance.threads
-        alone = ScriptCheck(
-            CheckFinding.VERIFIED,
-            "no time recorded",
-            outcome.median_s,
-            reliability=reliability_alone(outcome.host, quietest_reference_s=None, spare_cores=spare_cores),
-        )
-        if provenance.median_s is None:
-            return alone
-        if not machine.is_named(provenance.machine):
-            reason = f"it was recorded on another machine, {provenance.machine}"
-            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason)
-        if provenance.reliability.unreliable:
-            reason = f"the recorded time is {provenance.reliability.text}"
-            hint = _recorded_again(provenance)
-            return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
-        return compared(runner, current, provenance, limits, spare_cores)
+    return EvaluationCase(provenance.problem, provenance.target, provenance.threads, seed, baseline)
+
+
+def check_of(
+    backends: Backends,
+    runner: AbstractRunner,
+    current: BoundRecord,
+    provenance: ScriptProvenance,
+    limits: SlowdownLimits,
+) -> ScriptCheck:
+    """Returns the check of code that was evaluated now, ``current``, against a recorded time.
+
+    ``runner``: of ``case_of``. ``current`` need not be the recorded code: an audit gives today's.
+    """
+    outcome = current.record.outcome
+    if isinstance(outcome, Failure):
+        return ScriptCheck(CheckFinding.FAILED, failed_text(outcome))
+    if isinstance(outcome, Verdict):
+        if current.record.is_compiled_only:
+            return ScriptCheck(CheckFinding.COMPILED, "; ".join(outcome.notes))
+        return ScriptCheck(CheckFinding.VERIFIED, f"{outcome.elements} elements verified, nothing timed")
+    machine = backends.target(provenance.target).machine(provenance.target)
+    spare_cores = machine.physical_cores - provenance.threads
+    alone = ScriptCheck(
+        CheckFinding.VERIFIED,
+        "no time recorded",
+        outcome.median_s,
+        reliability=reliability_alone(outcome.host, quietest_reference_s=None, spare_cores=spare_cores),
+    )
+    if provenance.median_s is None:
+        return alone
+    if not machine.is_named(provenance.machine):
+        reason = f"it was recorded on another machine, {provenance.machine}"
+        return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason)
+    if provenance.reliability.unreliable:
+        reason = f"the recorded time is {provenance.reliability.text}"
+        hint = _recorded_again(provenance)
+        return replace(alone, finding=CheckFinding.CANNOT_TELL, reason=reason, hint=hint)
+    return compared(runner, current, provenance, limits, spare_cores)
 
 
 def compared(
@@ -155,9 +181,10 @@ def compared(
     disturbed: list[_Session] = []
     slowdown: RelativeSlowdown | None = None
     conclusion: tuple[CheckFinding, str] | None = None
-    for session in _sessions(runner, current, library, spare_cores):
+    for timed in timing_sessions(runner, (current, current), spare_cores):
+        session = _session(timed, library)
         if session.wrong is not None:
-            return ScriptCheck(CheckFinding.FAILED, _failed_text(session.wrong))
+            return ScriptCheck(CheckFinding.FAILED, failed_text(session.wrong))
         (quiet if session.reliability.is_reliable else disturbed).append(session)
         if session.reliability.is_reliable and len(quiet) >= LEAST_SESSIONS:
             slowdown = relative_slowdown(recorded, tuple(session.times for session in quiet if session.times))
@@ -179,32 +206,25 @@ def compared(
     return ScriptCheck(*conclusion, statistics.median(medians_s), whole, len(quiet), hint, reliability)
 
 
-def _sessions(
-    runner: AbstractRunner, current: BoundRecord, library: str | None, spare_cores: int
-) -> Iterator[_Session]:
-    quietest_s = math.inf
-    while True:
-        timed = runner.remeasure((current, current), SESSION_EFFORT)
-        kernel, again = timed.measured
-        if kernel is None or again is None:
-            wrong = next((failure for failure in timed.failures if failure.shows_a_defect), None)
-            yield _Session(None, None, unreliable(BROKEN), wrong)
-            continue
-        host = kernel.host
-        baseline = None if timed.baseline is None else timed.baseline.measurement
-        quietest_s = quietest_s if host is None else min(quietest_s, host.reference_s)
-        quality = session_quality(kernel, again, timed.baseline, quietest_s, spare_cores)
-        evidence = Evidence(is_interleaved=True, noise=quality.noise, reliability=quality.reliability)
-        ratio = comparison(kernel, baseline or again, evidence)
-        is_same_library = timed.baseline is not None and timed.baseline.name == library
-        times = RoundTimes(
-            kernel.samples_s,
-            baseline.samples_s if baseline and is_same_library else None,
-            None if host is None else host.panel_product_s,
-        )
-        # the ratio is not used: only why there would be none, i.e. whether the session can be relied on
-        why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
-        yield _Session(kernel, times, reliable_unless(why))
+def _session(timed: TimingSession | FinalTimes, library: str | None) -> _Session:
+    if isinstance(timed, FinalTimes):
+        wrong = next((failure for failure in timed.failures if failure.shows_a_defect), None)
+        return _Session(None, None, unreliable(BROKEN), wrong)
+    kernel, again = timed.times
+    host = kernel.host
+    baseline = None if timed.baseline is None else timed.baseline.measurement
+    quality = timed.quality
+    evidence = Evidence(is_interleaved=True, noise=quality.noise, reliability=quality.reliability)
+    ratio = comparison(kernel, baseline or again, evidence)
+    is_same_library = timed.baseline is not None and timed.baseline.name == library
+    times = RoundTimes(
+        kernel.samples_s,
+        baseline.samples_s if baseline and is_same_library else None,
+        None if host is None else host.panel_product_s,
+    )
+    # the ratio is not used: only why there would be none, i.e. whether the session can be relied on
+    why = ratio.reason if isinstance(ratio, NotComparable) and not ratio.is_equal else ""
+    return _Session(kernel, times, reliable_unless(why))
 
 
 def _conclusion(
@@ -228,10 +248,6 @@ def _conclusion(
 def _recorded_again(provenance: ScriptProvenance) -> str:
     retime = f"tuner tune --resume {provenance.run} --retime"
     return f"record its time again: {retime}, then: tuner export --trial {provenance.trial}"
-
-
-def _failed_text(failure: Failure) -> str:
-    return f"failed at stage {failure.stage.value}: {failure.reason}"
 
 
 def _is_busy(quiet: Sequence[_Session], disturbed: Sequence[_Session]) -> bool:

@@ -26,7 +26,7 @@ from tuner.core.trials import StoredTrial
 from tuner.results.best_trials import best_results
 from tuner.results.differences import TrialDifference, trial_difference
 from tuner.results.explanations import FailedOp, failed_ops
-from tuner.results.regression.audit import EvaluationCase, runner_of
+from tuner.results.regression.reevaluation import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.script_facts import ScriptFacts, ScriptFactsChild
 from tuner.space.scripts.header import instructions_needed, without_header
 from tuner.targets.backends import Backends
@@ -159,8 +159,7 @@ class SubmissionRun:
         self._number += 1
         trial_id = self._store.propose(self._run_id, number, number, candidate, self._elapsed_s)
         self._scripts = {candidate: submission.script}
-        self._runner.start(number, candidate, Effort())
-        bound = self._runner.finish()
+        bound = evaluated(self._runner, candidate, Effort(), number)
         self._store.record(trial_id, bound.record, bound.script.text, self._elapsed_s)
         return bound, self._store.trial(trial_id)
 
