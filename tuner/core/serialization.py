@@ -25,6 +25,7 @@ MAPPING: Final = "a mapping (key: value)"
 FORM: Final = "form"  # key of a field's metadata
 IF_CHANGED: Final = "if_changed"  # key of a field's metadata
 STORED_AS: Final = "stored_as"  # key of a field's metadata
+LEFT_OUT: Final = "left_out"  # key of a field's metadata
 UNIT_S = {"": 1.0, "s": 1.0, "m": 60.0, "h": 3600.0}
 # Control characters but newline and tab, Unicode line separators, and marks that change the writing direction
 CONTROLS: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -89,6 +90,11 @@ def stored_as(key: str) -> dict[str, str]:
     return {STORED_AS: key}
 
 
+def left_out() -> dict[str, bool]:
+    """Returns the ``metadata`` of a ``dataclasses.field`` with a default that JSON does not have."""
+    return {LEFT_OUT: True}
+
+
 def key_of(field: "Field[Any]") -> str:
     """Returns the key of a dataclass field in JSON: that of ``stored_as``, else the name of the field."""
     return str(field.metadata.get(STORED_AS, field.name))
@@ -111,7 +117,7 @@ def encode(value: Any) -> Any:
     if not is_dataclass(value):
         return value
     document: dict[str, Any] = {}
-    for field in fields(value):
+    for field in _stored(value):
         inner = getattr(value, field.name)
         other = field.metadata.get(FORM)
         if field.metadata.get(IF_CHANGED) and inner == field.default:
@@ -261,7 +267,7 @@ class _Decoder:
                     _at(place, quoted(key).strip("'")), f"found the key {quoted(key)}, allowed {allowed}"
                 )
         values = {}
-        for field in fields(kind):
+        for field in _stored(kind):
             key = key_of(field)
             other: Form | None = field.metadata.get(FORM)
             if other is not None and other.is_flat:
@@ -313,11 +319,15 @@ def _is_alternative(kind: Any, found: Any) -> bool:
     return type(found) is kind or (kind is float and type(found) is int)
 
 
+def _stored(kind: Any) -> "list[Field[Any]]":
+    return [field for field in fields(kind) if not field.metadata.get(LEFT_OUT)]
+
+
 @cache
 def _hints(kind: type) -> dict[str, Any]:
     hints = get_type_hints(kind, include_extras=True)
     of_keys: dict[str, Any] = {}
-    for field in fields(kind):
+    for field in _stored(kind):
         other: Form | None = field.metadata.get(FORM)
         if other is not None and other.is_flat:
             of_keys |= _hints(other.kind)

@@ -18,8 +18,9 @@ from tests.programs.fusions.hand_written import compiled_code, compiled_function
 from tests.programs.run.test_marshalling import Tensor
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.fusions import TensorType
+from tuner.core.serialization import encode
 from tuner.programs.run import exported, fused_code
-from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, code_document, code_of, document_text
+from tuner.programs.run.exported import CODE, DOCUMENT, WEIGHTS, decoded, document_text
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.loading import load
 from tuner.programs.run.program_weights import ALIGNMENT_BYTES
@@ -135,7 +136,8 @@ def test_a_document_has_all_of_a_program() -> None:
     whole = compiled_code()
     fills = (fused_code.Fill(64, TensorType((2, 3), "bf16"), float("-inf")),)
     changed = replace(whole, fills=fills, needs=("avx512",))
-    assert code_of(json.loads(document_text(code_document(changed), {})), whole.object_code) == changed
+    document = json.loads(document_text(encode(changed), {}))
+    assert decoded(fused_code.FusedCode, document, Path()) == replace(changed, object_code=b"")
 
 
 @pytest.mark.parametrize("name", [CODE, WEIGHTS])

@@ -20,18 +20,17 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.errors import CandidateError, UsageError
-from tuner.core.fusions import TensorType
-from tuner.core.programs import CompiledFusion
+from tuner.core.serialization import decode, encode, known_part
 from tuner.core.text_files import similar_file_hint, unreadable
-from tuner.programs.run.fused_code import Fill, FusedCode, FusedImage, require_processor
+from tuner.programs.run.fused_code import FusedCode, FusedImage, require_processor
 from tuner.programs.run.program_weights import ALIGNMENT_BYTES, aligned_size, checksum
 from tuner.version import __version__
 
@@ -44,6 +43,7 @@ OWN_FILE = re.compile(r"program\.json|weights\.npy|code(-[0-9]+)?\.o")
 PARTIAL = ".part"  # ends the name of a file that is being written
 
 Array = npt.NDArray[Any]
+Content = TypeVar("Content")
 
 
 def save_program(code: FusedCode, weights: Sequence[Array], folder: Path) -> None:
@@ -51,7 +51,7 @@ def save_program(code: FusedCode, weights: Sequence[Array], folder: Path) -> Non
 
     Raises UsageError for a folder that has other files, or that cannot be written.
     """
-    write_folder(folder, {"format": FORMAT, **code_document(code)}, {CODE: code.object_code}, weights)
+    write_folder(folder, {"format": FORMAT, **encode(code)}, {CODE: code.object_code}, weights)
 
 
 def write_folder(
@@ -90,17 +90,14 @@ def read_program(folder: Path, document: Mapping[str, Any]) -> FusedImage:
     Raises UsageError for files that are missing, changed or damaged, and where this processor lacks
     instructions of the program.
     """
-    require_instructions(folder, document)
-    object_code = read_file(folder, document, CODE)
-    with named_damage(folder):
-        code = code_of(document, object_code)
+    code = decoded(FusedCode, document, folder)
+    require_instructions(folder, code.needs)
+    code = replace(code, object_code=read_file(folder, document, CODE))
     return FusedImage(code, read_weights(folder, document, code.weight_bytes))
 
 
-def require_instructions(folder: Path, document: Mapping[str, Any]) -> None:
-    """Raises UsageError where this processor lacks an instruction set of ``document["needs"]``."""
-    with named_damage(folder):
-        needs = tuple(map(str, document["needs"]))
+def require_instructions(folder: Path, needs: tuple[str, ...]) -> None:
+    """Raises UsageError where this processor lacks one of the instruction sets that a program needs."""
     try:
         require_processor(needs, str(folder))
     except CandidateError as error:
@@ -141,69 +138,14 @@ def document_text(document: Mapping[str, Any], hashes: Mapping[str, str]) -> str
     return json.dumps({**content, HASH: _hash_of(content)}, indent=1) + "\n"
 
 
-def code_document(code: FusedCode) -> dict[str, Any]:
-    """Returns a program as a JSON object, without its machine code."""
-    return {
-        "entry": code.entry,
-        "arguments": list(map(_type_document, code.arguments)),
-        "results": list(map(_type_document, code.results)),
-        "arena_bytes": code.arena_bytes,
-        "fills": [
-            {"offset_bytes": fill.offset_bytes, **_type_document(fill.type), "value": repr(fill.value)}
-            for fill in code.fills
-        ],
-        "weight_bytes": list(code.weight_bytes),
-        "needs": list(code.needs),
-        "compiler": code.compiler,
-        "threads": code.threads,
-        "asserts": code.asserts,
-        "changed": list(code.changed),
-        "fusions": list(map(fusion_document, code.fusions)),
-    }
+def decoded(kind: type[Content], document: Mapping[str, Any], folder: Path) -> Content:
+    """Returns the value of type ``kind``, a dataclass, that the program.json of a folder has.
 
-
-def code_of(document: Mapping[str, Any], object_code: bytes) -> FusedCode:
-    """Returns the program of program.json with its machine code.
-
-    Raises KeyError, TypeError, ValueError or AttributeError for a document with other keys or values.
+    Raises UsageError for a document with other keys or values.
     """
-    return FusedCode(
-        entry=str(document["entry"]),
-        arguments=tuple(map(_type_of, document["arguments"])),
-        results=tuple(map(_type_of, document["results"])),
-        arena_bytes=int(document["arena_bytes"]),
-        fills=tuple(
-            Fill(int(fill["offset_bytes"]), _type_of(fill), float(fill["value"]))
-            for fill in document["fills"]
-        ),
-        weight_bytes=tuple(map(int, document["weight_bytes"])),
-        needs=tuple(map(str, document["needs"])),
-        compiler=str(document["compiler"]),
-        fusions=tuple(map(_fusion_of, document["fusions"])),
-        object_code=object_code,
-        threads=int(document["threads"]),
-        asserts=bool(document["asserts"]),
-        changed=tuple(map(int, document["changed"])),
-    )
-
-
-def fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
-    """Returns a fusion as a JSON object: its operations, work, and the schedule that it was compiled with."""
-    document = {field.name: getattr(fusion, field.name) for field in fields(fusion)}
-    return {**document, "ops": list(fusion.ops), "knobs": dict(fusion.knobs)}
-
-
-def _fusion_of(document: Mapping[str, Any]) -> CompiledFusion:
-    lists = {"ops": tuple(document["ops"]), "knobs": tuple(document["knobs"].items())}
-    return CompiledFusion(**{**document, **lists, "given_up": tuple(document["given_up"])})
-
-
-def _type_document(type_: TensorType) -> dict[str, Any]:
-    return {"shape": list(type_.shape), "element": type_.element}
-
-
-def _type_of(document: Mapping[str, Any]) -> TensorType:
-    return TensorType(tuple(map(int, document["shape"])), str(document["element"]))
+    place = f"{folder / DOCUMENT}: is damaged: "
+    with named_damage(folder):
+        return decode(kind, known_part(kind, document, place), place)
 
 
 def read_document(folder: Path, formats: Sequence[int]) -> Mapping[str, Any]:

@@ -10,18 +10,18 @@ in which order a static program takes the arguments, and returns the results.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from operator import attrgetter, itemgetter
+from dataclasses import astuple, dataclass, field, replace
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 import numpy.typing as npt
 
-from tuner.core.dynamic_sizes import LinearSize, SizeRange
+from tuner.core.dynamic_sizes import SizeRange
+from tuner.core.serialization import encode, form
 from tuner.programs.run.exported import (
     WEIGHTS,
-    code_document,
-    code_of,
+    decoded,
     named_damage,
     read_file,
     read_weights,
@@ -29,7 +29,7 @@ from tuner.programs.run.exported import (
     write_folder,
 )
 from tuner.programs.run.fused_code import FusedCode
-from tuner.programs.run.sized_types import MASK, NUMBER, SizeArgument, SizedSignature, SizedType
+from tuner.programs.run.sized_types import SizeArgument, SizedSignature, SizedType
 
 SIZED_FORMAT = 9  # of program.json; other numbers than those of a program of static sizes
 Array = npt.NDArray[Any]
@@ -57,6 +57,37 @@ class SizedImage:
     programs: tuple[SizedCode, ...]
 
 
+@dataclass(frozen=True)
+class _Program:
+    """A static program in program.json."""
+
+    size: int
+    added: tuple[SizeArgument, ...]
+    weights: tuple[int, ...]  # indices of its packed weights in the file of all
+    code: FusedCode = field(metadata=form(FusedCode, lambda code: code, lambda code: code, is_flat=True))
+
+
+@dataclass(frozen=True)
+class _Document:
+    """The content of program.json, next to format, version and hashes."""
+
+    entry: str
+    sizes: SizeRange = field(metadata=form(tuple[int, int], astuple, lambda ends: SizeRange(*ends)))
+    arguments: tuple[SizedType, ...]
+    results: tuple[SizedType, ...]
+    reads: tuple[int, ...]
+    returns: tuple[int, ...]
+    weight_bytes: tuple[int, ...]
+    programs: tuple[_Program, ...]
+
+    def __post_init__(self) -> None:
+        ladder = [program.size for program in self.programs]
+        is_ascending = ladder == sorted(set(ladder))
+        least, greatest = self.sizes.least, self.sizes.greatest
+        if not ladder or not is_ascending or ladder[0] < least or ladder[-1] != greatest:
+            raise ValueError(f"its programs are not of sizes up to {greatest}")
+
+
 def save_sizes(image: SizedImage, folder: Path) -> None:
     """Writes a program of a dynamic size into a folder, which is created if needed; each weight once.
 
@@ -64,23 +95,23 @@ def save_sizes(image: SizedImage, folder: Path) -> None:
     """
     weights = {id(weight): weight for made in image.programs for weight in made.weights}
     numbers = dict(zip(weights, range(len(weights)), strict=True))
-    documents = []
+    programs = []
     for made in image.programs:
-        own = [numbers[id(weight)] for weight in made.weights]
-        documents.append({**_program_document(made), "weights": own, **code_document(made.code)})
-    document = {
-        "format": SIZED_FORMAT,
-        "entry": image.signature.entry,
-        "sizes": [image.sizes.least, image.sizes.greatest],
-        "arguments": list(map(_type_document, image.signature.arguments)),
-        "results": list(map(_type_document, image.signature.results)),
-        "reads": list(image.signature.reads),
-        "returns": list(image.signature.returns),
-        "weight_bytes": list(map(attrgetter("nbytes"), weights.values())),
-        "programs": documents,
-    }
+        own = tuple(numbers[id(weight)] for weight in made.weights)
+        programs.append(_Program(made.size, made.added, own, made.code))
+    signature = image.signature
+    document = _Document(
+        signature.entry,
+        image.sizes,
+        signature.arguments,
+        signature.results,
+        signature.reads,
+        signature.returns,
+        tuple(map(attrgetter("nbytes"), weights.values())),
+        tuple(programs),
+    )
     codes = {_code_name(made.size): made.code.object_code for made in image.programs}
-    write_folder(folder, document, codes, list(weights.values()))
+    write_folder(folder, {"format": SIZED_FORMAT, **encode(document)}, codes, list(weights.values()))
 
 
 def read_sizes(folder: Path, document: Mapping[str, Any]) -> SizedImage:
@@ -89,81 +120,24 @@ def read_sizes(folder: Path, document: Mapping[str, Any]) -> SizedImage:
     Raises UsageError for files that are missing, changed or damaged, and where this processor lacks
     instructions of one of the programs.
     """
-    with named_damage(folder):
-        least, greatest = map(int, document["sizes"])
-        sizes = SizeRange(least, greatest)
-        arguments = tuple(map(_type_of, document["arguments"]))
-        results = tuple(map(_type_of, document["results"]))
-        reads = tuple(map(int, document["reads"]))
-        returns = tuple(map(int, document["returns"]))
-        signature = SizedSignature(str(document["entry"]), arguments, results, reads, returns)
-        weight_bytes = list(map(int, document["weight_bytes"]))
-        written = list(map(dict, document["programs"]))
-        _require_ladder(list(map(int, map(itemgetter("size"), written))), sizes)
-    weights = read_weights(folder, document, weight_bytes)
+    stored = decoded(_Document, document, folder)
+    weights = read_weights(folder, document, stored.weight_bytes)
     programs = []
-    for made in written:
-        require_instructions(folder, made)
+    for program in stored.programs:
+        require_instructions(folder, program.code.needs)
+        object_code = read_file(folder, document, _code_name(program.size))
         with named_damage(folder):
-            name = _code_name(int(made["size"]))
-        code = read_file(folder, document, name)
-        with named_damage(folder):
-            programs.append(_program_of(made, code, weights))
-    return SizedImage(signature, sizes, tuple(programs))
+            programs.append(_sized_code(program, object_code, weights))
+    signature = SizedSignature(stored.entry, stored.arguments, stored.results, stored.reads, stored.returns)
+    return SizedImage(signature, stored.sizes, tuple(programs))
 
 
-def _require_ladder(ladder: list[int], sizes: SizeRange) -> None:
-    is_ascending = ladder == sorted(set(ladder))
-    if not ladder or not is_ascending or ladder[0] < sizes.least or ladder[-1] != sizes.greatest:
-        raise ValueError(f"its programs are not of sizes up to {sizes.greatest}")
+def _sized_code(program: _Program, object_code: bytes, weights: Sequence[Array]) -> SizedCode:
+    own = tuple(weights[number] for number in program.weights)
+    if tuple(map(len, own)) != program.code.weight_bytes:
+        raise ValueError(f"{WEIGHTS} has weights of other sizes")
+    return SizedCode(program.size, program.added, replace(program.code, object_code=object_code), own)
 
 
 def _code_name(size: int) -> str:
     return f"code-{size}.o"
-
-
-def _program_document(made: SizedCode) -> dict[str, Any]:
-    return {"size": made.size, "added": list(map(_argument_document, made.added))}
-
-
-def _program_of(document: Mapping[str, Any], object_code: bytes, weights: Sequence[Array]) -> SizedCode:
-    code = code_of(document, object_code)
-    own = tuple(weights[int(number)] for number in document["weights"])
-    if tuple(map(len, own)) != code.weight_bytes:
-        raise ValueError(f"{WEIGHTS} has weights of other sizes")
-    added = tuple(map(_argument_of, document["added"]))
-    return SizedCode(int(document["size"]), added, code, own)
-
-
-def _argument_document(argument: SizeArgument) -> dict[str, Any]:
-    return {
-        "use": argument.use,
-        "size": _size_document(argument.size),
-        "shape": list(argument.shape),
-        "element": argument.element,
-    }
-
-
-def _argument_of(document: Mapping[str, Any]) -> SizeArgument:
-    use = str(document["use"])
-    if use not in (MASK, NUMBER):
-        raise ValueError(f"use of an added argument: found {use}, allowed {MASK}, {NUMBER}")
-    shape = tuple(map(int, document["shape"]))
-    return SizeArgument(use, _size_of(document["size"]), shape, str(document["element"]))
-
-
-def _type_document(type_: SizedType) -> dict[str, Any]:
-    return {"shape": list(map(_size_document, type_.shape)), "element": type_.element}
-
-
-def _type_of(document: Mapping[str, Any]) -> SizedType:
-    return SizedType(tuple(map(_size_of, document["shape"])), str(document["element"]))
-
-
-def _size_document(size: LinearSize) -> list[int]:
-    return [size.of_n, size.constant]
-
-
-def _size_of(numbers: Sequence[int]) -> LinearSize:
-    of_n, constant = map(int, numbers)
-    return LinearSize(of_n, constant)

@@ -8,7 +8,7 @@ import ctypes
 import operator
 import sys
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,6 +20,7 @@ from tuner.core.dtypes import number_type
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
+from tuner.core.serialization import decode, encode, form, left_out
 from tuner.programs.run.program_weights import (
     ALIGNMENT_BYTES,
     WeightPlan,
@@ -48,6 +49,7 @@ ARRIVALS_OFFSET = 64
 CALL_BYTES = 128
 Array = npt.NDArray[Any]
 AMX = "amx-"  # begins the names of instruction sets that need a permission
+TYPE_KEYS = form(TensorType, lambda type_: type_, lambda type_: type_, is_flat=True)
 POOL_LIMIT = 4  # sets of results that are kept; a caller that holds more gets new ones
 
 
@@ -56,11 +58,27 @@ class Fill:
     """Elements of the arena that get a value before the first call: a buffer with padding."""
 
     offset_bytes: int
-    type: TensorType
-    value: float
+    type: TensorType = field(metadata=TYPE_KEYS)
+    value: float = field(metadata=form(str, repr, float))  # infinite, too, which JSON has not
 
 
-@dataclass(frozen=True)
+def _fusion_document(fusion: CompiledFusion) -> dict[str, Any]:
+    return {**encode(fusion), "knobs": dict(fusion.knobs)}
+
+
+def _fusion_of(document: dict[str, Any]) -> CompiledFusion:
+    knobs = [list(knob) for knob in dict(document["knobs"]).items()]
+    return decode(CompiledFusion, {**document, "knobs": knobs}, "fusions")
+
+
+FUSIONS = form(
+    tuple[dict[str, Any], ...],
+    lambda fusions: tuple(map(_fusion_document, fusions)),
+    lambda documents: tuple(map(_fusion_of, documents)),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
 class FusedCode:
     """A program of fusions: its types, its machine code, and what the code expects in memory.
 
@@ -77,11 +95,11 @@ class FusedCode:
     weight_bytes: tuple[int, ...]  # size of each packed weight
     needs: tuple[str, ...]  # instruction sets, as in tuner.core.processors
     compiler: str  # fingerprint
-    fusions: tuple[CompiledFusion, ...]
-    object_code: bytes  # an object file of x86-64
     threads: int = 1  # that the program was compiled for, or that ``tuner.load`` was given
     asserts: bool = False
     changed: tuple[int, ...] = ()  # numbers of the arguments that a call changes
+    fusions: tuple[CompiledFusion, ...] = field(metadata=FUSIONS)
+    object_code: bytes = field(default=b"", metadata=left_out())  # an object file of x86-64
 
     @property
     def weights_bytes(self) -> int:

@@ -1,16 +1,25 @@
 """Types of a program of a dynamic size n, and what a static program takes to run calls of a smaller n."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import astuple, dataclass, field
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import BufferType
 from tuner.core.dynamic_sizes import LinearSize, Shape, shape_at
+from tuner.core.serialization import Only, form
 
 MASK = "mask"
 NUMBER = "number"
+USES = Only(f"{MASK} or {NUMBER}", lambda use: use in (MASK, NUMBER))
+Numbers = tuple[int, int]  # (of_n, constant) of a LinearSize
+SIZE = form(Numbers, astuple, lambda numbers: LinearSize(*numbers))
+SHAPE = form(
+    tuple[Numbers, ...],
+    lambda shape: tuple(map(astuple, shape)),
+    lambda shape: tuple(LinearSize(*numbers) for numbers in shape),
+)
 Array = npt.NDArray[Any]
 
 
@@ -18,7 +27,7 @@ Array = npt.NDArray[Any]
 class SizedType:
     """The type of an argument or result whose sizes may depend on n: its shape, and its element type."""
 
-    shape: Shape
+    shape: Shape = field(metadata=SHAPE)
     element: str
 
     @property
@@ -51,8 +60,8 @@ class SizedSignature:
 class SizeArgument:
     """An argument of the static program that the caller makes from the size n of a call."""
 
-    use: str  # MASK: 1 for each index below ``size``, else 0; NUMBER: ``size`` itself
-    size: LinearSize
+    use: Annotated[str, USES]  # MASK: 1 for each index below ``size``, else 0; NUMBER: ``size`` itself
+    size: LinearSize = field(metadata=SIZE)
     shape: tuple[int, ...]
     element: str
 
