@@ -35,7 +35,7 @@ from tuner.programs.speedup import TimedPair
 from tuner.programs.tunable_fusions import TunableFusions
 from tuner.runtime import timing
 from tuner.runtime.timing_lock import LockWait
-from tuner.runtime.workers.runner import LocalRunner
+from tuner.runtime.workers.runner import TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import HostPrograms
 
@@ -159,7 +159,7 @@ def parts(disturbance: Disturbance) -> Backends:
 
     target = DisturbedTarget(disturbance)
     return fakes.backends(
-        runner=lambda order, how: LocalRunner(order, target, target, how.seed),
+        runner=lambda order, how: TrialRunner.local(order, target, target, how.seed),
         baseline=baseline,
         roofline=roofline,
         bind=lambda *_: fakes.bind_with_custom_op,

@@ -30,7 +30,7 @@ from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.results.best_trials import best_here
 from tuner.results.regression.gate import GateStatus, check_entry, recorded_entry
 from tuner.runtime.cpu.host import describe_machine
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.space.scripts.header import ScriptProvenance, read_provenance
 from tuner.targets.backends import Backends
 from tuner.targets.cpu import evaluator
@@ -92,7 +92,7 @@ class UnrunEvaluator(interfaces.AbstractEvaluator):
 
 
 def runner(order: RunnerOrder, how: RunnerSettings) -> interfaces.AbstractRunner:
-    return LocalRunner(order, CachingCompiler(), UnrunEvaluator(), how.seed)
+    return TrialRunner.local(order, CachingCompiler(), UnrunEvaluator(), how.seed)
 
 
 def backends() -> Backends:

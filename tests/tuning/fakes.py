@@ -24,7 +24,7 @@ from tuner.db.store import Store
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
@@ -82,12 +82,12 @@ def plan(knobs: dict[str, tuple[Value, ...]]) -> Callable[[RunSettings, Machine]
 
 
 def local_runner(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
-    return LocalRunner(order, FakeTarget(), FakeTarget(), how.seed)
+    return TrialRunner.local(order, FakeTarget(), FakeTarget(), how.seed)
 
 
 def runner_without_baseline(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
     """Returns a runner whose evaluator has no baseline that could be timed interleaved."""
-    return LocalRunner(order, FakeTarget(), ForwardingTarget(FakeTarget(), FakeTarget()), how.seed)
+    return TrialRunner.local(order, FakeTarget(), ForwardingTarget(FakeTarget(), FakeTarget()), how.seed)
 
 
 def worker_runner(factory: Factory) -> Callable[[RunnerOrder, target.RunnerSettings], AbstractRunner]:
@@ -95,7 +95,7 @@ def worker_runner(factory: Factory) -> Callable[[RunnerOrder, target.RunnerSetti
 
     def build(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
         processes = RunnerProcesses(compile_spec(factory), evaluation_spec(factory), how.workers, Limits())
-        return WorkerRunner(order, processes, how.seed)
+        return TrialRunner.in_children(order, processes, how.seed)
 
     return build
 
@@ -272,7 +272,7 @@ def backends(statuses: tuple[target.TargetStatus, ...] = STATUSES, **changes: An
 
 
 def untimed_runner(order: RunnerOrder, how: target.RunnerSettings) -> AbstractRunner:
-    return LocalRunner(order, UntimedTarget(), UntimedTarget(), how.seed)
+    return TrialRunner.local(order, UntimedTarget(), UntimedTarget(), how.seed)
 
 
 def untimed_backends() -> Backends:

@@ -22,7 +22,7 @@ from tuner.core.round_quality import NOISE_LIMIT, RoundQuality
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.results.output.progress import event_line
-from tuner.runtime.workers.runner import LocalRunner
+from tuner.runtime.workers.runner import TrialRunner
 from tuner.targets.backends import Backends
 from tuner.tuning.events import Event, Interruption, RoundDisturbed
 from tuner.tuning.remeasurement import KEPT, is_disturbed, is_kept, quality_that_counts
@@ -86,7 +86,7 @@ class ReplayedTarget(ForwardingTarget):
 
 def parts(*rounds: Round, search: HostConditions = QUIET) -> Backends:
     target = ReplayedTarget(search, rounds)
-    return fakes.backends(runner=lambda order, how: LocalRunner(order, target, target, how.seed))
+    return fakes.backends(runner=lambda order, how: TrialRunner.local(order, target, target, how.seed))
 
 
 def tuned(

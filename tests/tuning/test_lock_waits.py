@@ -18,7 +18,7 @@ from tuner.runtime.cpu.host import cores_of
 from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
@@ -39,7 +39,7 @@ def locking(folder: Path) -> Backends:
         exclusive = TimingLock("cpu", "this run", how.wait, folder).held
         spec, limits = evaluation_spec(target), Limits()
         processes = RunnerProcesses(compile_spec(target), spec, how.workers, limits, exclusive)
-        return WorkerRunner(of, processes, how.seed)
+        return TrialRunner.in_children(of, processes, how.seed)
 
     def baseline(problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         with TimingLock("cpu", "this run", wait, folder).held():

@@ -16,7 +16,7 @@ from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.db.store import Store
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import past_trials
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
 from tuner.tuning import events
@@ -43,8 +43,8 @@ class SlyTarget(FakeTarget):
 
 
 def sly(*wrong: int, **changes: Any) -> Backends:
-    def runner(order: RunnerOrder, how: RunnerSettings) -> LocalRunner:
-        return LocalRunner(order, SlyTarget(wrong), SlyTarget(wrong), how.seed)
+    def runner(order: RunnerOrder, how: RunnerSettings) -> TrialRunner:
+        return TrialRunner.local(order, SlyTarget(wrong), SlyTarget(wrong), how.seed)
 
     return fakes.backends(runner=runner, **changes)
 
@@ -144,7 +144,7 @@ def test_a_trial_that_only_no_longer_runs_keeps_its_time(store: Store) -> None:
             raise CandidateError(Stage.RUN, "exceeded 1500 MiB of memory")
 
     result = tuned(
-        store, fakes.backends(runner=lambda order, how: LocalRunner(order, Cut(), Cut(), how.seed))
+        store, fakes.backends(runner=lambda order, how: TrialRunner.local(order, Cut(), Cut(), how.seed))
     )
     assert result.counts.failed == 0
     assert present(result.best).best_s == time_of(7)

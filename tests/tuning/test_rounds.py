@@ -37,7 +37,7 @@ from tuner.db.store import Store
 from tuner.results.best_trials import best_result
 from tuner.results.past_runs import past_trials
 from tuner.runtime import timing
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
 from tuner.tuning import remeasurement
@@ -100,7 +100,7 @@ class ScriptedTarget(ForwardingTarget):
 def parts(slowdown: Slowdown = quiet, reference_drift: float = 0.0) -> Backends:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
         target = ScriptedTarget(slowdown, reference_drift)
-        return LocalRunner(order, target, target, how.seed)
+        return TrialRunner.local(order, target, target, how.seed)
 
     return fakes.backends(runner=runner)
 
@@ -157,7 +157,9 @@ class CutTarget(FakeTarget):
 
 
 def cut_parts() -> Backends:
-    return fakes.backends(runner=lambda order, how: LocalRunner(order, FakeTarget(), CutTarget(), how.seed))
+    return fakes.backends(
+        runner=lambda order, how: TrialRunner.local(order, FakeTarget(), CutTarget(), how.seed)
+    )
 
 
 def test_a_lost_round_is_stored_is_the_reliability_of_its_run_and_is_repeated(store: Store) -> None:
@@ -283,6 +285,18 @@ def test_a_search_ends_in_time_for_the_trials_in_flight() -> None:
     assert in_flight_s((progress, Progress(()))) == pytest.approx(0.5 * (3 + 1))
 
 
+def test_where_cores_are_few_trials_take_the_time_from_one_outcome_to_the_next() -> None:
+    sessions = [Progress(()), Progress(())]  # of two runs of a campaign
+    for session in sessions:
+        for number in range(4):
+            session.propose(number, number)
+        for number in range(3):
+            done = replace(SLOW, stage_s=(("compile", 9.0), ("measure", 0.5)))
+            session.take(number, done, elapsed_s=9.5 * (number + 1))
+    assert in_flight_s(sessions[:1]) == pytest.approx(9.5 * (1 + 1))
+    assert in_flight_s(sessions) == pytest.approx(9.5 * (2 + 1))
+
+
 def test_what_an_earlier_session_has_measured_gives_no_pace() -> None:
     progress = Progress(tuple(proposal(number, trial(number, measurement(2.0))) for number in range(100)))
     for number in range(100):
@@ -363,7 +377,7 @@ class NotingSampler(AbstractSampler):
 def test_stored_rows_and_outcomes_come_first_and_the_method_hears_of_them() -> None:
     method = NotingSampler()
     known = remeasurement.bound_record(trial(0, measurement(5.0)))
-    inner = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
+    inner = TrialRunner.local(order(), FakeTarget(), FakeTarget(), 0)
     runner = ReplayingRunner(inner, (known, None), Interruption())
     of = (method, lambda _row: candidate(7), runner, lambda number: number == 3, lambda *_: None)
     done = list(search(*of, stored=(5, 9)))

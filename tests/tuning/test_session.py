@@ -31,7 +31,7 @@ from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
 from tuner.db.store import Store
 from tuner.runtime.timing_lock import LockWait
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
 from tuner.tuning.budget import EARLY_STOPPED
@@ -79,7 +79,9 @@ def test_a_short_budget_has_the_final_time_of_the_baseline_and_no_measured_roofl
 @pytest.mark.slow
 def test_waiting_for_compiles_is_reported_as_idle_and_counts_once_for_each_session(store: Store) -> None:
     slow = SlowCompiler()
-    backends = fakes.backends(runner=lambda order, how: LocalRunner(order, slow, FakeTarget(), how.seed))
+    backends = fakes.backends(
+        runner=lambda order, how: TrialRunner.local(order, slow, FakeTarget(), how.seed)
+    )
     tuned = fakes.tune(store, backends, trials=6)
 
     def idle_and_search_s() -> tuple[float, float]:
@@ -120,7 +122,7 @@ class LineSampler(AbstractSampler):
 
 class NotingRunner(AbstractRunner):
     def __init__(self) -> None:
-        self._local = LocalRunner(order(), FakeTarget(), FakeTarget(), 0)
+        self._local = TrialRunner.local(order(), FakeTarget(), FakeTarget(), 0)
         self._flying: deque[Candidate] = deque()
         self.efforts: list[Effort] = []
         self.started: list[Candidate] = []

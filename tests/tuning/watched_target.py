@@ -11,7 +11,7 @@ from tests.tuning import fakes
 from tuner.core.interfaces import AbstractBaselineSource, AbstractRunner, Effort, LoadedLibrary
 from tuner.core.problem import Problem
 from tuner.core.records import HostConditions, Measurement
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import RunnerSettings
 
@@ -66,6 +66,6 @@ class WatchedTarget(FakeTarget, AbstractBaselineSource):
 
 def backends(day: Day, **changes: Any) -> Backends:
     def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
-        return LocalRunner(order, FakeTarget(), WatchedTarget(day), how.seed)
+        return TrialRunner.local(order, FakeTarget(), WatchedTarget(day), how.seed)
 
     return fakes.backends(runner=runner, **changes)

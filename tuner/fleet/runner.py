@@ -1,20 +1,19 @@
 """A run on a fleet: its backends, whose targets let nodes compile and measure, and its runner.
 
-``fleet_backends`` gives FleetBackends, whose FleetTarget makes a FleetRunner for each run; the runner hands
-work to the ``driver``, and answers as a runner of this machine does.
+``fleet_backends`` gives FleetBackends, whose FleetTarget makes a TrialRunner for each run; its ``NodeWork``
+hands trials to the ``driver``.
 """
 
 import shlex
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar, final
 
-from tuner.core.candidate import AUTO, Candidate, TargetName
+from tuner.core.candidate import AUTO, TargetName
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import Failure, OpPlace, TunerError, UsageError
-from tuner.core.interfaces import AbstractRunner, Artifact, BoundRecord, Effort, FinalTimes, Script
+from tuner.core.interfaces import AbstractRunner, Artifact, Effort, FinalTimes, Script
 from tuner.core.machine import Machine, PresentLoad, Processors
 from tuner.core.plausibility import most_flop_per_s
 from tuner.core.problem import Problem
@@ -39,8 +38,8 @@ from tuner.fleet.work import (
 )
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Reply
-from tuner.runtime.workers.runner import RunnerOrder, Ticket
-from tuner.runtime.workers.services import Group, RemeasurementRounds, work_seed
+from tuner.runtime.workers.runner import AbstractTrialWork, RunnerOrder, TrialRunner
+from tuner.runtime.workers.services import Group, work_seed
 from tuner.targets.backends import Backends
 from tuner.targets.target import (
     Bind,
@@ -63,63 +62,56 @@ PENDING_PER_DEVICE: Final = 2  # of several devices; the run has as many more as
 
 @dataclass
 class _Flight:
-    """A started trial whose outcome ``finish`` has not returned: its ticket, and which work was begun."""
+    """A trial whose work was begun before ``TrialRunner.finish`` asked for it."""
 
-    number: int
-    ticket: Ticket
     effort: Effort
     code: str = ""  # hash of its artifact, once that is known
     is_evaluated_early: bool = False
+    is_awaited: bool = False  # its evaluation counts
 
 
-class FleetRunner(AbstractRunner):
-    """A runner whose candidates are compiled, verified and timed by the nodes of a fleet.
+@final
+class NodeWork(AbstractTrialWork):
+    """Trials are compiled, verified and timed by the nodes of a fleet.
 
-    Work is queued early. A trial gets the outcome that it would get on one machine: ``finish`` takes outcomes
-    in the order of trials, and drops an early evaluation of code equal to an earlier trial's.
+    Work is queued early. A trial gets the outcome that it would get on one machine: outcomes are taken in the
+    order of trials, and an early evaluation of code equal to an earlier trial's is dropped.
     """
 
     def __init__(self, order: RunnerOrder, driver: Driver, work_template: FleetWork) -> None:
         self._order = order
         self._driver = driver
         self._work_template = work_template
-        self._finals = RemeasurementRounds(work_template.seed, self._recompiled, self._timed)
-        self._flights: deque[_Flight] = deque()
+        self._flights: dict[int, _Flight] = {}  # by number, in the order of trials
         driver.on_outcomes = self._begin_evaluations
 
-    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        # nothing is queued where the outcome is known, or an equal script of an unfinished trial is queued
-        flight = _Flight(number, Ticket(self._order, candidate), effort)
-        is_repeated = any(other.ticket.script == flight.ticket.script for other in self._flights)
-        if flight.ticket.record is None and not is_repeated:
-            self._begin_compile(number, flight.ticket.script)
-        self._flights.append(flight)
+    def begin(self, number: int, script: Script, effort: Effort) -> None:
+        self._begin_compile(number, script)
+        self._flights[number] = _Flight(effort)
 
-    def finish(self) -> BoundRecord:
-        flight = self._flights[0]
-        ticket = flight.ticket
-        if (flight.number, COMPILE) not in self._driver.known:
-            ticket.recall_script()  # a trial of equal script may be finished and stored by now
-        if ticket.record is None:  # known work is not queued again, here and below
-            self._begin_compile(flight.number, ticket.script)
-            compiled = self._outcome(flight.number, COMPILE)
-            is_failure = isinstance(compiled.value, Failure)
-            outcome = compiled.value if is_failure else self._driver.artifacts[flight.number]
-            assert isinstance(outcome, Failure | Artifact)
-            ticket.take_compiled(Reply(outcome, compiled.seconds))
-        if ticket.record is None:
-            code = self._driver.known[(flight.number, COMPILE)].value
-            assert isinstance(code, Compiled)
-            self._begin_evaluation(flight, code)
-            ticket.take_evaluation(self._outcome(flight.number, EVALUATE).reply)
-        elif flight.is_evaluated_early:  # early, then found equal to a finished trial: discarded
-            self._driver.drop(flight.number, EVALUATE)
-        self._driver.artifacts.pop(flight.number, None)
-        self._flights.popleft()
-        return ticket.finished
+    def is_begun(self, number: int) -> bool:
+        return (number, COMPILE) in self._driver.known
 
-    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._finals.times(top_trials, effort)
+    def compiled(self, number: int, script: Script) -> Reply:
+        self._begin_compile(number, script)  # known work is not queued again, here and below
+        compiled = self._outcome(number, COMPILE)
+        if isinstance(compiled.value, Failure):
+            return Reply(compiled.value, compiled.seconds)
+        return Reply(self._driver.artifacts[number], compiled.seconds)
+
+    def evaluated(self, number: int, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        code = self._driver.known[(number, COMPILE)].value
+        assert isinstance(code, Compiled)
+        self._begin_evaluation(number, effort, code)
+        if number in self._flights:
+            self._flights[number].is_awaited = True
+        return self._outcome(number, EVALUATE).reply
+
+    def forget(self, number: int) -> None:
+        flight = self._flights.pop(number, None)
+        if flight is not None and flight.is_evaluated_early and not flight.is_awaited:
+            self._driver.drop(number, EVALUATE)  # its code was found equal to a finished trial's
+        self._driver.artifacts.pop(number, None)
 
     def close(self) -> None:
         """Ends the run's part in the connection; queued jobs go on, for a process that resumes the run."""
@@ -130,15 +122,15 @@ class FleetRunner(AbstractRunner):
         work = replace(self._work_template, number=number, stage=COMPILE, blobs=(script.sha256,))
         self._driver.begin(work, (script.text.encode(),))
 
-    def _begin_evaluation(self, flight: _Flight, compiled: Compiled) -> None:
+    def _begin_evaluation(self, number: int, effort: Effort, compiled: Compiled) -> None:
         work = replace(
             self._work_template,
-            number=flight.number,
+            number=number,
             stage=EVALUATE,
-            seed=work_seed(self._work_template.seed, flight.number),
+            seed=work_seed(self._work_template.seed, number),
             blobs=(compiled.blob,),
-            effort=flight.effort,
-            slowest_s=flight.effort.stop_above_s,
+            effort=effort,
+            slowest_s=effort.stop_above_s,
         )
         self._driver.begin(work)
 
@@ -147,7 +139,7 @@ class FleetRunner(AbstractRunner):
             self._driver.wait()
         return outcome
 
-    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | None]:
+    def recompiled(self, scripts: tuple[Script, ...]) -> Sequence[Artifact | Failure | None]:
         works = [replace(self._work_template, stage=COMPILE, blobs=(script.sha256,)) for script in scripts]
         pairs = zip(works, scripts, strict=True)
         queued = [self._driver.ask(work, (script.text.encode(),)) for work, script in pairs]
@@ -155,9 +147,7 @@ class FleetRunner(AbstractRunner):
             self._driver.awaited(work)
         return [self._driver.artifacts.pop(work.number, None) for work in queued]
 
-    def _timed(
-        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
-    ) -> FinalTimes | Failure:
+    def timed(self, group: Group, effort: Effort, seed: int, slowest_s: float | None) -> FinalTimes | Failure:
         blobs = tuple(map(packed, group.artifacts))
         work = replace(
             self._work_template,
@@ -177,16 +167,16 @@ class FleetRunner(AbstractRunner):
 
         Of trials with equal code only one is evaluated.
         """
-        for flight in self._flights:
-            known = self._driver.known.get((flight.number, COMPILE))
+        for number, flight in self._flights.items():
+            known = self._driver.known.get((number, COMPILE))
             if flight.code or known is None or not isinstance(known.value, Compiled):
                 continue
             code = known.value.artifact_sha256
-            is_repeated = any(other.code == code for other in self._flights)
+            is_repeated = any(other.code == code for other in self._flights.values())
             flight.code = code
             if not is_repeated and not known.value.is_refused and self._order.recall("", code) is None:
                 flight.is_evaluated_early = True
-                self._begin_evaluation(flight, known.value)
+                self._begin_evaluation(number, flight.effort, known.value)
 
 
 def named(machines: Mapping[str, Named], phrase: str) -> dict[str, Named]:
@@ -326,7 +316,8 @@ class FleetTarget(Target):
                 seed=of_run.seed,
             )
             self._driven[order.problem] = (driver, work_template)
-            runners.append(FleetRunner(order, driver, work_template))
+            work = NodeWork(order, driver, work_template)
+            runners.append(TrialRunner(order, work, of_run.seed))
         return tuple(runners)
 
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:

@@ -11,7 +11,7 @@ from tuner.core.problem import Problem
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.runtime.timing_lock import TimingLock, holder_text
-from tuner.runtime.workers.runner import RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.targets.target import RunnerChildren, RunnerSettings
 
@@ -46,7 +46,7 @@ def child_runners(
         limits,
         exclusive.held,
     )
-    return tuple(WorkerRunner(order, processes, settings.seed) for order, settings in pairs)
+    return tuple(TrialRunner.in_children(order, processes, settings.seed) for order, settings in pairs)
 
 
 def _limits(made: "list[RunnerChildren]", how: RunnerSettings) -> "Limits":

@@ -26,7 +26,7 @@ from tuner.runtime.timing import summarize
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import LocalRunner
+from tuner.runtime.workers.runner import TrialRunner
 from tuner.space.file.seeds import seeds_of_files
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace, RecordedTime
@@ -238,7 +238,7 @@ class Replay(Target):
         compiler = ReplayCompiler(self._space)
         evaluator = ReplayEvaluator(self._space)
         pairs = zip(orders, how, strict=True)
-        return tuple(LocalRunner(order, compiler, evaluator, of_run.seed) for order, of_run in pairs)
+        return tuple(TrialRunner.local(order, compiler, evaluator, of_run.seed) for order, of_run in pairs)
 
     def baseline(self, problem: Problem, threads: int, seed: int, wait: LockWait) -> Baseline:
         if self._space.baseline is None:

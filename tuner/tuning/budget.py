@@ -43,13 +43,16 @@ def in_flight_s(sessions: Sequence[Progress]) -> float:
     """Returns an estimate of the seconds until all pending trials, and one more, have ended.
 
     By the average seconds of the trials that ended in ``sessions``, not in earlier sessions; 0 if none has
-    ended.
+    ended. These are the measuring worker's, or those from one outcome to the next where they are more: where
+    cores are few, no trial is compiled while another is timed.
     """
     evaluated = sum(session.evaluated for session in sessions)
     if evaluated == 0:
         return 0.0
-    pace_s = sum(session.evaluated_s for session in sessions) / evaluated
-    return pace_s * (1 + sum(session.pending for session in sessions))
+    evaluation_s = sum(session.evaluated_s for session in sessions) / evaluated
+    steps = sum(session.evaluated - 1 for session in sessions if session.evaluated)
+    between_s = sum(session.between_outcomes_s for session in sessions) / max(1, steps)
+    return max(evaluation_s, between_s) * (1 + sum(session.pending for session in sessions))
 
 
 def search_effort(incumbent_s: float | None) -> Effort:

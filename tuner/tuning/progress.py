@@ -65,11 +65,9 @@ class Progress:
         return self.counts.proposed - self.ended
 
     @property
-    def pace_s(self) -> float:
-        """Returns the seconds from one outcome of this session to the next; 0 before the second."""
-        if self.evaluated < 2:
-            return 0.0
-        return (self._last_s - self._first_s) / (self.evaluated - 1)
+    def between_outcomes_s(self) -> float:
+        """Returns the seconds of the run from the first outcome of this session to the last one."""
+        return self._last_s - self._first_s
 
     @property
     def same_failure(self) -> Failure | None:

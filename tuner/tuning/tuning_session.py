@@ -215,7 +215,7 @@ class TuningSession:
             return False
         if self._same_failure is not None:
             return True
-        spent_s = self._searched_s() + self._kept_s(proposed + 1) + self._in_flight_s()
+        spent_s = self._searched_s() + self._kept_s(proposed + 1) + in_flight_s((self._steps.progress,))
         return self._session.interruption.is_asked or is_spent(self._settings, proposed, spent_s)
 
     def _propose(self, number: int, row: int, candidate: Candidate) -> None:
@@ -274,15 +274,6 @@ class TuningSession:
         if self._is_timed and budget_s is not None:
             kept_s += self._pace.kept_s(budget_s, self._searched_s(), min(TOP_TRIALS, trials))
         return kept_s
-
-    def _in_flight_s(self) -> float:
-        """Returns the seconds until all pending trials, and one more, have ended.
-
-        By the time from one outcome to the next: where cores are few, no trial is compiled while another is
-        timed.
-        """
-        progress = self._steps.progress
-        return max(in_flight_s((progress,)), progress.pace_s * (1 + progress.pending))
 
     @property
     def _pace(self) -> Pace:

@@ -18,7 +18,7 @@ from tuner.core.machine import Processors
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, offers
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder
+from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.cpu import compiler as described_compiler
 from tuner.targets.cpu import evaluator
 from tuner.targets.cpu import target as cpu_target
@@ -123,7 +123,7 @@ SMALL = "tune matmul 16x32x16 --trials 2 --seed 1"
 
 def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
     compiler = CrossCompiler(order.target.detail)
-    return LocalRunner(order, compiler, CrossCompiledEvaluator(how.threads), how.seed)
+    return TrialRunner.local(order, compiler, CrossCompiledEvaluator(how.threads), how.seed)
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from tuner.results.past_runs import past_trials
 from tuner.results.regression import gate
 from tuner.results.regression.audit import Audited, AuditStatus, audit
 from tuner.results.regression.gate import GateEntry, GateStatus, check_entry, gate_file_bytes, read_gate_file
-from tuner.runtime.workers.runner import LocalRunner
+from tuner.runtime.workers.runner import TrialRunner
 from tuner.targets.backends import Backends
 from tuner.targets.target import TargetStatus
 
@@ -255,7 +255,7 @@ def test_unchanged_code_that_is_wrong_all_the_same_is_flagged_and_fails(store: S
             assert effort.has_extremes
             raise CandidateError(Stage.VERIFY, "3 of 64 elements looked at are wrong")
 
-    strict = fakes.backends(runner=lambda order, how: LocalRunner(order, Strict(), Strict(), how.seed))
+    strict = fakes.backends(runner=lambda order, how: TrialRunner.local(order, Strict(), Strict(), how.seed))
     found, *_ = audited(strict if compiler == "the same" else upgraded(strict), store)
     assert (found.trial.id, found.status) == (best.trial.id, AuditStatus.FAILED)
     assert found.reason == "fails at stage verify: 3 of 64 elements looked at are wrong"

@@ -26,7 +26,7 @@ from tuner.core.records import Measurement, Record, Verdict
 from tuner.runtime.timing_lock import LockWait, TimingLock
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import LocalRunner, RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 
 NO_BUDGET = Effort(budget_s=0.0)
@@ -34,7 +34,7 @@ Build = Callable[[RunnerOrder], AbstractRunner]
 
 
 def build_local(of: RunnerOrder) -> AbstractRunner:
-    return LocalRunner(of, fakes.FakeTarget(), fakes.FakeTarget(), 0)
+    return TrialRunner.local(of, fakes.FakeTarget(), fakes.FakeTarget(), 0)
 
 
 def build_workers(of: RunnerOrder) -> AbstractRunner:
@@ -231,10 +231,10 @@ DRILLS: dict[str, Drills] = {
 }
 
 
-def runner_of(target: Factory | None = None, of: RunnerOrder | None = None, **processes: Any) -> WorkerRunner:
+def runner_of(target: Factory | None = None, of: RunnerOrder | None = None, **processes: Any) -> TrialRunner:
     processes = {"workers": 2, "limits": LONG_TIMEOUT, **processes}
     specs = compile_spec(target or fake_factory()), evaluation_spec(target or fake_factory())
-    return WorkerRunner(of or order(), RunnerProcesses(*specs, **processes), 0)
+    return TrialRunner.in_children(of or order(), RunnerProcesses(*specs, **processes), 0)
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,7 @@ from tuner.core.records import Record
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.runtime.workers.worker import Worker
 from tuner.space.scripts.choice import default_script
@@ -68,7 +68,7 @@ def evaluated(deeds: list[str], limits: Limits) -> list[Record]:
     factory = Factory("tests.targets.cpu.injected_faults:DrillTarget", (1,))
     order = RunnerOrder(PROBLEM, TargetName("drill"), bind, lambda script, code: None)
     processes = RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, limits)
-    runner = WorkerRunner(order, processes, 0)
+    runner = TrialRunner.in_children(order, processes, 0)
     try:
         for number, deed in enumerate(deeds):
             runner.start(number, Candidate.of("drill", {"deed": deed}), Effort(budget_s=0.01))

@@ -19,7 +19,7 @@ from tuner.results.regression.script_check import CheckFinding, checked
 from tuner.runtime.cpu.host import describe_machine
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
-from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.space.scripts.header import parse_provenance, without_header
 from tuner.targets.backends import Backends
@@ -44,7 +44,7 @@ def bind(candidate: Candidate) -> Script:
 def runner(order: RunnerOrder, how: RunnerSettings) -> AbstractRunner:
     compiler = compile_spec(Factory("tests.targets.cpu.other_body:compiler"))
     evaluator = evaluation_spec(Factory("tuner.targets.cpu.evaluator:CpuEvaluator", (1,)))
-    return WorkerRunner(order, RunnerProcesses(compiler, evaluator, 1, Limits()), how.seed)
+    return TrialRunner.in_children(order, RunnerProcesses(compiler, evaluator, 1, Limits()), how.seed)
 
 
 def backends(*bodies: str) -> Backends:

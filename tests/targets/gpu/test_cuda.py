@@ -22,7 +22,7 @@ from tuner.core.interfaces import Artifact, BoundRecord, Effort, Script
 from tuner.core.matmul import Matmul
 from tuner.core.records import Conditions, Measurement, Record, Span, Verdict
 from tuner.runtime.workers.limits import Limits
-from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, WorkerRunner
+from tuner.runtime.workers.runner import RunnerOrder, RunnerProcesses, TrialRunner
 from tuner.runtime.workers.services import compile_spec, evaluation_spec
 from tuner.simulator.device.simulated_device import SimulatedDevice
 from tuner.targets.gpu import event_timing
@@ -195,22 +195,24 @@ def bound(record: Record) -> BoundRecord:
 
 
 @pytest.fixture(scope="module")
-def runner() -> Iterator[WorkerRunner]:
+def runner() -> Iterator[TrialRunner]:
     order = RunnerOrder(PROBLEM, CUDA, bind, lambda _s, _c: None)
     factory = stub_factory()
-    made = WorkerRunner(order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0)
+    made = TrialRunner.in_children(
+        order, RunnerProcesses(compile_spec(factory), evaluation_spec(factory), 1, LIMITS), 0
+    )
     yield made
     made.close()
 
 
-def run(runner: WorkerRunner, *candidates: Candidate) -> list[Record]:
+def run(runner: TrialRunner, *candidates: Candidate) -> list[Record]:
     for number, chosen in enumerate(candidates):
         runner.start(number, chosen, BRIEF)
     return [runner.finish().record for _ in candidates]
 
 
 @pytest.mark.slow
-def test_a_right_program_is_verified_and_timed_through_the_driver(runner: WorkerRunner) -> None:
+def test_a_right_program_is_verified_and_timed_through_the_driver(runner: TrialRunner) -> None:
     (record,) = run(runner, candidate())
     assert isinstance(record.outcome, Measurement), record.outcome
     assert present(record.verdict).elements == 16 * 8
@@ -228,7 +230,7 @@ def test_a_right_program_is_verified_and_timed_through_the_driver(runner: Worker
         ("no memory", r"^0\.00 GiB of GPU memory for matmul 16x8x8 .* not free: CUDA_ERROR_OUT_OF_MEMORY$"),
     ],
 )
-def test_a_lost_context_or_lack_of_memory_spares_others(runner: WorkerRunner, deed: str, reason: str) -> None:
+def test_a_lost_context_or_lack_of_memory_spares_others(runner: TrialRunner, deed: str, reason: str) -> None:
     if deed == "no memory":  # in a new process: in this one the problem has its memory
         run(runner, candidate("beyond"))
     failed, honest = run(runner, candidate(deed), candidate(number=1))
@@ -239,7 +241,7 @@ def test_a_lost_context_or_lack_of_memory_spares_others(runner: WorkerRunner, de
 
 
 @pytest.mark.slow
-def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runner: WorkerRunner) -> None:
+def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runner: TrialRunner) -> None:
     (right,) = run(runner, candidate(number=2))
     broken = Record(PROBLEM, candidate("beyond"), CUDA, right.outcome)
     found = runner.remeasure((bound(right), bound(broken)), BRIEF)
@@ -248,7 +250,7 @@ def test_top_trials_are_interleaved_and_a_broken_one_takes_no_other_with_it(runn
 
 
 @pytest.mark.slow
-def test_cublas_are_interleaved_with_the_top_trials(runner: WorkerRunner) -> None:
+def test_cublas_are_interleaved_with_the_top_trials(runner: TrialRunner) -> None:
     (right,) = run(runner, candidate(number=3))
     found = runner.remeasure((bound(right), bound(right)), BRIEF)
     baseline = present(found.baseline)

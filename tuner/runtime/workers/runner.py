@@ -1,15 +1,18 @@
 """Runners of candidates: in this process, or in child processes, several that compile, one that times.
 
-A ``Ticket`` is one candidate on its way: script, artifact, record. ``LocalRunner`` works in this process;
-``WorkerRunner`` takes ``RunnerProcesses``, a pool that compiles and a worker that measures.
+A ``Ticket`` is one candidate on its way: script, artifact, record. ``TrialRunner`` leads tickets through an
+``AbstractTrialWork``, the port for what compiles and evaluates: this process (``LocalWork``), the child
+processes of ``RunnerProcesses`` (``ChildWork``), or the nodes of a fleet.
 """
 
 import time
 import traceback
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import final
 
 import numpy as np
 
@@ -139,53 +142,129 @@ class Ticket:
         )
 
 
-class LocalRunner(AbstractRunner):
-    """A runner in this process, one candidate at a time; a candidate that crashes ends the tuner."""
+class AbstractTrialWork(ABC):
+    """A port: where the trials of one runner are compiled and evaluated."""
 
-    def __init__(
-        self, order: RunnerOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
-    ) -> None:
+    @abstractmethod
+    def begin(self, number: int, script: Script, effort: Effort) -> None:
+        """Queues the script of trial ``number`` for compilation, if there is a queue; does not wait."""
+
+    @abstractmethod
+    def is_begun(self, number: int) -> bool:
+        """Returns whether the script of trial ``number`` is compiled, or queued by ``begin``."""
+
+    @abstractmethod
+    def compiled(self, number: int, script: Script) -> Reply:
+        """Waits until the script of trial ``number`` is compiled; the reply has an Artifact or a Failure."""
+
+    @abstractmethod
+    def evaluated(self, number: int, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        """Waits until code is verified and timed; the reply has a Measurement, a Verdict or a Failure."""
+
+    @abstractmethod
+    def forget(self, number: int) -> None:
+        """Drops what is kept or queued for trial ``number``, whose record is complete."""
+
+    @abstractmethod
+    def recompiled(self, scripts: tuple[Script, ...]) -> Sequence[Artifact | Failure | None]:
+        """Compiles the scripts of earlier trials again; waits for all of them."""
+
+    @abstractmethod
+    def timed(self, group: Group, effort: Effort, seed: int, slowest_s: float | None) -> FinalTimes | Failure:
+        """Times a group of codes interleaved; ``slowest_s``: seconds per call of the slowest, if known."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Ends what works for this runner alone."""
+
+
+@final
+class TrialRunner(AbstractRunner):
+    """The runner of trials: in the order in which they were started, each with what is known of its code."""
+
+    def __init__(self, order: RunnerOrder, work: AbstractTrialWork, seed: int) -> None:
         self._order = order
-        self._compiler = compiler
-        self._evaluator = evaluator
+        self._work = work
         self._seed = seed
-        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
+        self._finals = RemeasurementRounds(seed, work.recompiled, work.timed)
         self._started: deque[tuple[int, Ticket, Effort]] = deque()
 
+    @classmethod
+    def local(
+        cls, order: RunnerOrder, compiler: AbstractCompiler, evaluator: AbstractEvaluator, seed: int
+    ) -> "TrialRunner":
+        """Returns a runner in this process; a candidate that crashes ends the tuner."""
+        return cls(order, LocalWork(order.problem, compiler, evaluator), seed)
+
+    @classmethod
+    def in_children(cls, order: RunnerOrder, processes: "RunnerProcesses", seed: int) -> "TrialRunner":
+        """Returns a runner in child processes, which end with the thread that made the runner."""
+        return cls(order, ChildWork(order.problem, processes), seed)
+
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        self._started.append((number, Ticket(self._order, candidate), effort))
+        ticket = Ticket(self._order, candidate)
+        # nothing is queued where the outcome is known, or an equal script of an unfinished trial is queued
+        is_repeated = any(other.script == ticket.script for _, other, _ in self._started)
+        if ticket.record is None and not is_repeated:
+            self._work.begin(number, ticket.script, effort)
+        self._started.append((number, ticket, effort))
 
     def finish(self) -> BoundRecord:
-        number, ticket, effort = self._started.popleft()
-        ticket.recall_script()
+        number, ticket, effort = self._started[0]
+        if not self._work.is_begun(number):
+            ticket.recall_script()  # the candidate with an equal script is finished and stored by now
         if ticket.record is None:
-            ticket.take_compiled(_attempt(Stage.COMPILE, lambda: self._compile(ticket.script)))
+            ticket.take_compiled(self._work.compiled(number, ticket.script))
         if ticket.record is None and (artifact := ticket.artifact) is not None:
-            problem = self._order.problem
-            rng = np.random.default_rng(work_seed(self._seed, number))
-            ticket.take_evaluation(
-                _attempt(Stage.RUN, lambda: evaluate(self._evaluator, problem, artifact, effort, rng))
-            )
+            seed = work_seed(self._seed, number)
+            ticket.take_evaluation(self._work.evaluated(number, artifact, effort, seed))
+        self._work.forget(number)
+        self._started.popleft()
         return ticket.finished
 
     def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
         return self._finals.times(top_trials, effort)
 
     def close(self) -> None:
+        self._work.close()
         self._started.clear()
 
-    def _compile(self, script: Script) -> Artifact:
-        return self._compiler.compile(self._order.problem, script)
 
-    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
-        return [_attempt(Stage.COMPILE, partial(self._compile, script)).value for script in scripts]
+@final
+class LocalWork(AbstractTrialWork):
+    """Trials are compiled and evaluated in this process, one at a time."""
 
-    def _timed(
-        self, group: Group, effort: Effort, seed: int, _slowest_s: float | None
-    ) -> FinalTimes | Failure:
-        arguments = (self._evaluator, self._order.problem, group, effort, np.random.default_rng(seed))
+    def __init__(self, problem: Problem, compiler: AbstractCompiler, evaluator: AbstractEvaluator) -> None:
+        self._problem = problem
+        self._compiler = compiler
+        self._evaluator = evaluator
+
+    def begin(self, number: int, script: Script, effort: Effort) -> None:
+        pass  # there is no queue
+
+    def is_begun(self, number: int) -> bool:
+        return False
+
+    def compiled(self, number: int, script: Script) -> Reply:
+        return _attempt(Stage.COMPILE, partial(self._compiler.compile, self._problem, script))
+
+    def evaluated(self, number: int, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        rng = np.random.default_rng(seed)
+        return _attempt(Stage.RUN, partial(evaluate, self._evaluator, self._problem, artifact, effort, rng))
+
+    def forget(self, number: int) -> None:
+        pass
+
+    def recompiled(self, scripts: tuple[Script, ...]) -> Sequence[Artifact | Failure | None]:
+        return [self.compiled(0, script).value for script in scripts]
+
+    def timed(self, group: Group, effort: Effort, seed: int, slowest_s: float | None) -> FinalTimes | Failure:
+        arguments = (self._evaluator, self._problem, group, effort, np.random.default_rng(seed))
         outcome: FinalTimes | Failure = _attempt(Stage.RUN, partial(time_together, *arguments)).value
         return outcome
+
+    def close(self) -> None:
+        pass
 
 
 def _attempt(stage: Stage, work: Callable[[], object]) -> Reply:
@@ -198,14 +277,6 @@ def _attempt(stage: Stage, work: Callable[[], object]) -> Reply:
     except Exception as error:  # noqa: BLE001 - as in a child: one odd candidate is only a Failure
         value = Failure(stage, traceback.format_exception_only(error)[0].splitlines()[0])
     return replace(Reply.of(value), seconds=time.perf_counter() - start)
-
-
-@dataclass
-class _Job:
-    number: int  # of the trial
-    ticket: Ticket
-    effort: Effort
-    queued: int | None = None  # number in the compile pool; None: not queued there
 
 
 class RunnerProcesses:
@@ -250,61 +321,44 @@ class RunnerProcesses:
         sleep_until_news([*self.pool.children, *self.evaluate.children], TICK_S)
 
 
-class WorkerRunner(AbstractRunner):
-    """A runner with several compiling child processes, which stop while one that evaluates is timing.
+@final
+class ChildWork(AbstractTrialWork):
+    """Trials are compiled in several child processes, which stop while one that evaluates is timing."""
 
-    All child processes end with the thread that made the runner.
-    """
-
-    def __init__(self, order: RunnerOrder, processes: RunnerProcesses, seed: int) -> None:
-        self._order = order
+    def __init__(self, problem: Problem, processes: RunnerProcesses) -> None:
+        self._problem = problem
         self._processes = processes
-        self._seed = seed
-        self._finals = RemeasurementRounds(seed, self._recompiled, self._timed)
-        self._jobs: deque[_Job] = deque()
+        self._queued: dict[int, int] = {}  # number of a trial -> its number in the compile pool
 
-    def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
-        job = _Job(number, Ticket(self._order, candidate), effort)
-        is_repeated = any(other.ticket.script == job.ticket.script for other in self._jobs)
-        if job.ticket.record is None and not is_repeated:
-            job.queued = self._processes.pool.add(self._order.problem, job.ticket.script)
-        self._jobs.append(job)
+    def begin(self, number: int, script: Script, effort: Effort) -> None:
+        self._queued[number] = self._processes.pool.add(self._problem, script)
 
-    def finish(self) -> BoundRecord:
-        job = self._jobs.popleft()
-        ticket = job.ticket
-        if job.queued is None:
-            ticket.recall_script()  # the candidate with an equal script is finished and stored by now
-        if ticket.record is None:
-            queued = job.queued or self._processes.pool.add(self._order.problem, ticket.script)
-            ticket.take_compiled(self._processes.compiled(queued))
-        if ticket.record is None:
-            problem = self._order.problem
-            effort = job.effort
-            within_s = self._processes.limits.evaluation_limit_s(problem, effort, effort.stop_above_s)
-            seed = work_seed(self._seed, job.number)
-            ticket.take_evaluation(
-                self._processes.evaluate.ask("evaluate", problem, ticket.artifact, effort, seed, within_s)
-            )
-        return ticket.finished
+    def is_begun(self, number: int) -> bool:
+        return number in self._queued
 
-    def remeasure(self, top_trials: tuple[BoundRecord, ...], effort: Effort) -> FinalTimes:
-        return self._finals.times(top_trials, effort)
+    def compiled(self, number: int, script: Script) -> Reply:
+        queued = self._queued.get(number)
+        if queued is None:
+            queued = self._processes.pool.add(self._problem, script)
+        return self._processes.compiled(queued)
+
+    def evaluated(self, number: int, artifact: Artifact, effort: Effort, seed: int) -> Reply:
+        within_s = self._processes.limits.evaluation_limit_s(self._problem, effort, effort.stop_above_s)
+        return self._processes.evaluate.ask("evaluate", self._problem, artifact, effort, seed, within_s)
+
+    def forget(self, number: int) -> None:
+        self._queued.pop(number, None)
+
+    def recompiled(self, scripts: tuple[Script, ...]) -> Sequence[Artifact | Failure | None]:
+        numbers = [self._processes.pool.add(self._problem, script) for script in scripts]
+        return [self._processes.compiled(number).value for number in numbers]
+
+    def timed(self, group: Group, effort: Effort, seed: int, slowest_s: float | None) -> FinalTimes | Failure:
+        within_s = self._processes.limits.remeasurement_limit_s(self._problem, effort, slowest_s, group.size)
+        outcome: FinalTimes | Failure = self._processes.evaluate.ask(
+            "remeasure", self._problem, group, effort, seed, within_s
+        ).value
+        return outcome
 
     def close(self) -> None:
         self._processes.close()
-        self._jobs.clear()
-
-    def _recompiled(self, scripts: tuple[Script, ...]) -> list[Artifact | Failure]:
-        numbers = [self._processes.pool.add(self._order.problem, script) for script in scripts]
-        return [self._processes.compiled(number).value for number in numbers]
-
-    def _timed(
-        self, group: Group, effort: Effort, seed: int, slowest_s: float | None
-    ) -> FinalTimes | Failure:
-        problem = self._order.problem
-        within_s = self._processes.limits.remeasurement_limit_s(problem, effort, slowest_s, group.size)
-        outcome: FinalTimes | Failure = self._processes.evaluate.ask(
-            "remeasure", problem, group, effort, seed, within_s
-        ).value
-        return outcome
