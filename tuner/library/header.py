@@ -20,14 +20,14 @@ from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
 from tuner.core.serialization import decode, encode, form, known_part, parsed, printable, seconds_text
 from tuner.library.entries import LibraryEntry
 from tuner.library.script_comparison import OutliningCost
-from tuner.space.scripts.script_halves import MATMUL_OF, ScriptHalves
+from tuner.space.scripts.script_halves import BUFFERS_FUNCTION, FUNCTION, MATMUL_OF, ScriptHalves
 from tuner.version import __version__
 
 MARK = "// tuner library: "  # the one line of the header that programs read
 VERSION = 1
 KNOBS = form(dict[str, Value], dict, lambda knobs: tuple(knobs.items()))
 HALF = (
-    r"  transform\.named_sequence @{half}_{name}\((?P<handle>%\w+): .*\n"
+    r"  transform\.named_sequence @{half}_{name}\({handle}: .*\n"
     r"(?P<lines>(?:.*\n)*?)    transform\.yield\n"
 )
 
@@ -159,14 +159,14 @@ def read_entries(text: str, name: str) -> tuple[LibraryEntry, ...]:
 
 def _script(text: str, entry: str, problem: Problem, name: str) -> str:
     tensors, buffers = (
-        re.search(HALF.format(half=half, name=re.escape(entry)), text) for half in ("tensors", "buffers")
+        re.search(HALF.format(half=half, name=re.escape(entry), handle=handle), text)
+        for half, handle in (("tensors", FUNCTION), ("buffers", BUFFERS_FUNCTION))
     )
     if tensors is None or buffers is None:
         raise UsageError(f"{name}: the schedule of {entry} is missing")
     # the library finds the matmul itself: this line is not part of the schedule
     lines = tensors["lines"].removeprefix(MATMUL_OF)
-    halves = ScriptHalves(lines, buffers["lines"], tensors["handle"], buffers["handle"])
-    return halves.script(problem)
+    return ScriptHalves(lines, buffers["lines"]).script(problem)
 
 
 def slowdown_text(slowdown: PairedSlowdown) -> str:

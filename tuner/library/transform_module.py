@@ -15,7 +15,14 @@ from itertools import groupby
 
 from tuner.payload.cpu import maps_attribute
 from tuner.space.scripts.matchers import ANY, LINALG, MatchedContraction, matcher
-from tuner.space.scripts.script_halves import ALIASES, MATMUL_OF, SIMPLIFY, ScriptHalves
+from tuner.space.scripts.script_halves import (
+    ALIASES,
+    BUFFERS_FUNCTION,
+    FUNCTION,
+    MATMUL_OF,
+    SIMPLIFY,
+    ScriptHalves,
+)
 
 # types of ops of one handle
 ONE = f"({ANY}) -> {ANY}"
@@ -246,16 +253,14 @@ def _include_half(half: str, root: str, name: str) -> str:
 def _entry_sequences(schedule: EntrySchedule) -> str:
     name = schedule.name
     halves = schedule.halves
-    # a half that starts from %function does not name its %matmul itself
-    matmul = MATMUL_OF if halves.function == "%function" else ""
     return f"""  transform.named_sequence @mark_{name}(%op: {ANY} {{transform.readonly}}) {{
     transform.annotate %op "{PREFIX}{name}" : {ANY}
     transform.yield
   }}
-  transform.named_sequence @tensors_{name}({halves.function}: {ANY} {{transform.readonly}}) {{
-{matmul}{halves.tensors}    transform.yield
+  transform.named_sequence @tensors_{name}({FUNCTION}: {ANY} {{transform.readonly}}) {{
+{MATMUL_OF}{halves.tensors}    transform.yield
   }}
-  transform.named_sequence @buffers_{name}({halves.buffers_function}: {ANY} {{transform.readonly}}) {{
+  transform.named_sequence @buffers_{name}({BUFFERS_FUNCTION}: {ANY} {{transform.readonly}}) {{
 {halves.buffers}    transform.yield
   }}
 """

@@ -19,6 +19,8 @@ ALIASES = """!op = !transform.any_op
 !loop = !transform.op<"scf.for">
 !size = !transform.param<i64>
 """
+FUNCTION = "%function"
+BUFFERS_FUNCTION = "%on_buffers"
 MATMUL_OF = """    %matmul = transform.structured.match ops{["linalg.matmul"]} in %function : (!op) -> !op
 """  # of a function in a library
 HEAD = f"""{ALIASES}
@@ -49,15 +51,12 @@ END = f"    transform.yield\n  }}\n\n{SIMPLIFY}"
 class ScriptHalves:
     """The text of a bound script before (``tensors``) and after (``buffers``) its bufferization.
 
-    Lines, each with its line break. ``function`` and ``buffers_function`` name the handle of the function in
-    the two halves; libraries that an older tuner wrote use other names than these defaults. The first half
-    also uses ``%matmul``.
+    Lines, each with its line break. The handle of the function is FUNCTION in the first half, which also
+    uses ``%matmul``, and BUFFERS_FUNCTION in the second.
     """
 
     tensors: str
     buffers: str
-    function: str = "%function"
-    buffers_function: str = "%on_buffers"
 
     @property
     def _has_copies(self) -> bool:
@@ -68,12 +67,9 @@ class ScriptHalves:
     def script(self, problem: Problem) -> str:
         """Returns the whole script of the halves, to take a schedule out of a library."""
         whole = Partition(ENTRY, 0, 0, *problem.sizes[:2])
-        find = FIND.replace("%function", self.function)
         bufferize = BUFFERIZE if self._has_copies else WITHOUT_COPIES
-        bufferize = bufferize.replace("%function", self.function)
-        bufferize = bufferize.replace("%on_buffers", self.buffers_function)
         body = f"{self.tensors}{bufferize}{self.buffers}"
-        return f"{HEAD}{find}{body}{END}\n{within_columns(guard(problem, whole))}}}\n"
+        return f"{HEAD}{FIND}{body}{END}\n{within_columns(guard(problem, whole))}}}\n"
 
 
 def halves_of(script: str, problem: Problem) -> ScriptHalves | Refusal:
