@@ -30,7 +30,7 @@ from tuner.core.serialization import count_text, seconds_text
 from tuner.results.best_trials import best_trials_here
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import one_line, table_lines, wrapped
-from tuner.results.regression.audit import audit
+from tuner.results.regression.audit import AuditStatus, audit
 from tuner.results.regression.gate import (
     GateFile,
     check_entry,
@@ -150,24 +150,33 @@ def _time_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 
 
 def check_best(
-    backends: "Backends", query: TrialQuery, limit: float, seed: int, database: str | None, *, as_json: bool
+    backends: "Backends",
+    query: TrialQuery,
+    limits: SlowdownLimits,
+    seed: int,
+    database: str | None,
+    *,
+    as_json: bool,
 ) -> int:
     """Audits the best trials of this machine; prints the result, returns the exit code.
 
-    ``limit``: tolerated relative slowdown, 0.05 for 5 %. ``database``: path or URL, None: the default.
+    ``database``: path or URL, None: the default.
     """
     results = []
     with open_known_store(database) as store:
         note_unknown_problems(store)
-        for audited in audit(backends, store, query, limit, seed):
+        for audited in audit(backends, store, query, limits, seed):
             results.append(audited)
             if not as_json:
                 click.echo("\n".join(wrapped([_audit_line(audited)], screen_columns())))
     flagged = sum(not audited.status.holds for audited in results)
+    undecided = sum(audited.status is AuditStatus.NOT_EVALUATED for audited in results)
     document = {"audited": list(map(_document, results)), "flagged": flagged}
     print_found(as_json, document, f"{count_text(len(results), 'best')} audited, {flagged} flagged")
-    if flagged:
+    if flagged > undecided:
         return FAILED
+    if undecided:
+        return UNDECIDED
     return DONE
 
 

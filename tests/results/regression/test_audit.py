@@ -7,6 +7,7 @@ import pytest
 from tests.fakes import bind
 from tests.tuning import fakes
 from tests.tuning.watched_target import Day, backends
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import Candidate
 from tuner.core.interfaces import Script
 from tuner.core.queries import TrialQuery
@@ -24,7 +25,7 @@ def audited(folder: Path, then: Day, now: Day) -> tuple[Audited, str]:
     with Store.open(str(folder / "results.db")) as store:
         fakes.tune(store, backends(then), trials=20, sampler="exhaustive")
         today = backends(now, bind=lambda *_: another_code, compiler=lambda _target: fakes.OTHER_COMPILER)
-        found = next(iter(audit(today, store, TrialQuery(), 0.05)))
+        found = next(iter(audit(today, store, TrialQuery(), SlowdownLimits.up_to())))
         return found, store.trial(found.trial.id).stale
 
 

@@ -231,7 +231,7 @@ def upgraded(backends: Backends) -> Backends:
 
 
 def audited(backends: Backends, store: Store) -> list[Audited]:
-    return list(audit(backends, store, TrialQuery(), 0.05))
+    return list(audit(backends, store, TrialQuery(), SlowdownLimits.up_to()))
 
 
 def test_the_same_script_or_the_same_code_by_another_compiler_keeps_its_time(store: Store) -> None:

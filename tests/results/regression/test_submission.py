@@ -15,6 +15,7 @@ from tests.targets.cpu.injected_faults import PROBLEM, code_of
 from tests.tuning import fakes
 from tests.tuning.fakes import present, trials_of
 from tuner.analysis.ratios import Comparable
+from tuner.analysis.slowdown import SlowdownLimits
 from tuner.core.candidate import TargetName
 from tuner.core.errors import Failure, UsageError
 from tuner.core.matmul import Matmul
@@ -124,7 +125,7 @@ def test_all_are_trials_of_one_run_whose_scripts_can_be_exported_and_audited_and
     trials = trials_of(store)
     assert [trial.knobs["name"] for trial in trials] == ["x_1", "x_7", "x_2"]
     assert b'"x": 7' in exported(fakes.backends(), store, trials[1], "script", None)
-    (audited,) = audit(fakes.backends(), store, TrialQuery(), 0.05)
+    (audited,) = audit(fakes.backends(), store, TrialQuery(), SlowdownLimits.up_to())
     assert (audited.trial.id, audited.status) == (trials[1].id, AuditStatus.UNCHANGED)
     with pytest.raises(
         UsageError, match=r"run 1: has no search to continue: its scripts were given to tuner judge"

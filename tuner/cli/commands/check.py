@@ -89,8 +89,7 @@ def check(
     --record writes the file.
 
     Slower is what exceeds --max-slowdown minus 3 percentage points, but at least 2 %, and the noise, with its
-    whole confidence interval. --best compares with times of another day: there it is what exceeds
-    --max-slowdown.
+    whole confidence interval. Changed code of --best is compared as a SCRIPT is.
 
     Exits with 0 where all is correct and no slowdown is shown; with 1 where a result is wrong, fails or is
     slower; with 3 where a script is for another processor and only compiled, or is correct and a slowdown is
@@ -100,8 +99,7 @@ def check(
     Example: tuner check best.mlir, or tuner check --baseline gate.json --record best
     """
     _require_one_subject(context, script, is_best=best, has_baseline=baseline is not None)
-    limit = parse_share(max_slowdown)
-    limits = SlowdownLimits.up_to(limit)
+    limits = SlowdownLimits.up_to(parse_share(max_slowdown))
     if script is not None:
         context.exit(_check_script(context, script, libraries, limits, seed, as_json=as_json))
     query = trial_query(operation=conditions.pop("op"), **conditions)
@@ -109,7 +107,7 @@ def check(
 
     backends = backends_of(context)
     if baseline is None:
-        code = checked.check_best(backends, query, limit, seed, database, as_json=as_json)
+        code = checked.check_best(backends, query, limits, seed, database, as_json=as_json)
     elif record:
         code = checked.record(backends, baseline, record, database, as_json=as_json)
     else:

@@ -77,13 +77,12 @@ class Audited:
 
 
 def audit(
-    backends: Backends, store: "Store", query: TrialQuery, tolerated: float, seed: int = 0
+    backends: Backends, store: "Store", query: TrialQuery, limits: SlowdownLimits, seed: int = 0
 ) -> Iterator[Audited]:
     """Audits the best trials of this machine: recompiles and verifies them, and times changed code.
 
     Yields the outcome of each audited trial. Outcomes of changed code are stored as runs. A recorded time of
-    other code becomes stale; then the next best trial is audited, up to 8 per problem. ``tolerated``:
-    relative slowdown, 0.05 for 5 % (``SlowdownLimits.up_to``).
+    other code becomes stale; then the next best trial is audited, up to 8 per problem.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):
@@ -94,7 +93,7 @@ def audit(
             return
         for trial in next_best_trials:
             done.add(trial.id)
-            audited = _audited(backends, store, trial, tolerated, seed)
+            audited = _audited(backends, store, trial, limits, seed)
             if audited.run is not None:
                 done |= {stored.id for stored in store.trials(TrialQuery(run=audited.run))}
             if audited.status.makes_time_stale and store.trial(trial.id).best_s is not None:
@@ -102,7 +101,9 @@ def audit(
             yield audited
 
 
-def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: float, seed: int) -> Audited:
+def _audited(
+    backends: Backends, store: "Store", trial: StoredTrial, limits: SlowdownLimits, seed: int
+) -> Audited:
     record = trial.record
     run = store.run(trial.run)
     target = backends.target(record.target)
@@ -126,7 +127,7 @@ def _audited(backends: Backends, store: "Store", trial: StoredTrial, tolerated: 
         with runner_of(backends, recorded_case, lambda _candidate: script, known_code(record)) as runner:
             bound = evaluated(runner, record.candidate)
             if bound.record.reused_from is None and isinstance(bound.record.outcome, Measurement):
-                check = check_of(backends, runner, bound, provenance, SlowdownLimits.up_to(tolerated))
+                check = check_of(backends, runner, bound, provenance, limits)
     except TunerError as error:
         return Audited(trial, AuditStatus.NOT_EVALUATED, str(error))
     if bound.record.reused_from is not None:
