@@ -1,4 +1,4 @@
-"""``tuner export`` of several problems: libraries of their best trials, merged libraries, recorded runs."""
+"""``tuner export`` of several problems: libraries of their best trials, merged libraries."""
 
 import sys
 from pathlib import Path
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from tuner.library.entries import LibraryEntries
     from tuner.library.formats import ExportFormat
 
-SUFFIX = ".t4.json.gz"
-OF_RUNS = ("runs", "campaign", "form", "output", "database", "as_json", "debug")  # allowed with t4 of runs
 FROM_TYPED = (
     *("operation", "shape", "dtype", "math", "layout", "epilogue", "align", "cache"),
     *("target", "machine", "threads"),
