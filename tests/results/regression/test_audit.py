@@ -53,7 +53,7 @@ def test_a_machine_that_is_slower_today_makes_no_code_slower(tmp_path: Path, mac
 @pytest.mark.parametrize(
     ("now", "reason"),
     [
-        (Day(kernel=1.2, library=1.2, waited=0.5), "6 of 6 sessions were disturbed: load"),
+        (Day(kernel=1.2, library=1.2, waited=0.5), "6 of 6 sessions were disturbed: the timed threads"),
         (Day(kernel=1.2, library=1.2), "the baseline library and the reference kernel disagree"),
         (Day(kernel=1.2, library_name="FakeBLAS 2.0"), "it is slower relative to the reference kernel alone"),
     ],

@@ -25,7 +25,8 @@ from tuner.core.runs import JUDGED
 from tuner.db.store import Store
 from tuner.results.exported_trial import exported
 from tuner.results.regression import submission
-from tuner.results.regression.audit import AuditStatus, EvaluationCase, audit
+from tuner.results.regression.audit import AuditStatus, audit
+from tuner.results.regression.reevaluation import EvaluationCase
 from tuner.results.regression.script_facts import ScriptFacts
 from tuner.results.regression.submission import Submission, SubmissionResult, SubmissionRun
 from tuner.results.regression.submission_document import submission_document
