@@ -46,13 +46,21 @@ def in_flight_s(sessions: Sequence[Progress]) -> float:
     ended. These are the measuring worker's, or those from one outcome to the next where they are more: where
     cores are few, no trial is compiled while another is timed.
     """
-    evaluated = sum(session.evaluated for session in sessions)
+    evaluated = 0
+    evaluated_s = 0.0
+    steps = 0  # from one outcome to the next of the same session
+    between_s = 0.0
+    pending = 0
+    for session in sessions:
+        evaluated += session.evaluated
+        evaluated_s += session.evaluated_s
+        steps += max(0, session.evaluated - 1)
+        between_s += session.between_outcomes_s
+        pending += session.pending
     if evaluated == 0:
         return 0.0
-    evaluation_s = sum(session.evaluated_s for session in sessions) / evaluated
-    steps = sum(session.evaluated - 1 for session in sessions if session.evaluated)
-    between_s = sum(session.between_outcomes_s for session in sessions) / max(1, steps)
-    return max(evaluation_s, between_s) * (1 + sum(session.pending for session in sessions))
+    pace_s = max(evaluated_s / evaluated, between_s / max(1, steps))
+    return pace_s * (1 + pending)
 
 
 def search_effort(incumbent_s: float | None) -> Effort:

@@ -1,4 +1,4 @@
-"""A stored result measured again: what audit, gate, check of a script and judge share.
+"""A stored result measured again: what audit, gate, check of a script and ``tuner judge`` share.
 
 A candidate's script is made anew (``bind_again``) and evaluated in child processes (``runner_of``,
 ``evaluated``); ``timing_sessions`` then time its code interleaved with references: earlier code, or the
