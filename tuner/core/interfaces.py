@@ -316,9 +316,10 @@ class AbstractRunner(abc.ABC):
     def start(self, number: int, candidate: Candidate, effort: Effort) -> None:
         """Starts trial ``number``: binds its candidate to a script and queues the script for compilation.
 
-        Does not wait; ``finish`` returns the result. The random inputs of the evaluation follow from
-        ``number`` and the run's seed, whichever process evaluates. ``effort`` limits the timing; its
-        ``stop_above_s`` follows from what was known when the trial was proposed.
+        No trial of this number may be started and not finished. Does not wait; ``finish`` returns the result.
+        The random inputs of the evaluation follow from ``number`` and the run's seed, whichever process
+        evaluates. ``effort`` limits the timing; its ``stop_above_s`` follows from what was known when the
+        trial was proposed.
         """
 
     @abc.abstractmethod

@@ -359,7 +359,7 @@ def test_an_interrupted_bench_can_be_closed() -> None:
     before = set(children_of(os.getpid()))
     runner = runner_of(limits=Limits())
     runner.start(0, candidate(3, "sleep", "measure"), NO_BUDGET)
-    runner.start(0, candidate(4, "sleep", "compile"), NO_BUDGET)
+    runner.start(1, candidate(4, "sleep", "compile"), NO_BUDGET)
     timer = threading.Timer(0.6, os.kill, (os.getpid(), signal.SIGINT))
 
     def finish_interrupted() -> None:
@@ -381,8 +381,8 @@ from tuner.runtime.workers.limits import Limits
 bench = runner_of(limits=Limits())
 bench.start(0, candidate(1), NO_BUDGET)
 bench.finish()
-bench.start(0, candidate(3, "loop", "{at}"), NO_BUDGET)
-bench.start(0, candidate(4, "loop", "compile"), NO_BUDGET)
+bench.start(1, candidate(3, "loop", "{at}"), NO_BUDGET)
+bench.start(2, candidate(4, "loop", "compile"), NO_BUDGET)
 print("at work", flush=True)
 bench.finish()
 """
