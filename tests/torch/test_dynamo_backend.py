@@ -357,6 +357,23 @@ def test_a_graph_in_parts_is_left_to_eager_mode_where_that_is_faster(
     assert not is_faster or "aten.sort" in tuner.torch.graph_counts().reasons[0]
 
 
+def test_a_graph_of_any_length_is_timed_at_the_length_of_its_example(monkeypatch: pytest.MonkeyPatch) -> None:
+    timed = []
+
+    def timing(theirs: Any, ours: Any, inputs: Any) -> bool:
+        equal(ours(*inputs), theirs(*inputs))
+        timed.append([value for value in inputs if isinstance(value, int)])
+        return True
+
+    monkeypatch.setattr(dynamo_backend, "is_eager_faster", graph_fallbacks.is_eager_faster)
+    monkeypatch.setattr(graph_fallbacks, "is_faster", timing)
+    module = nn.Sequential(nn.Linear(16, 16), Sorted()).eval()
+    with torch.no_grad():
+        equal(torch.compile(module, backend="tuner", dynamic=True)(X), module(X))
+    assert timed == [[len(X)]]
+    require_counts(0, 1, "eager mode is faster")
+
+
 def test_timing_a_graph_in_parts_changes_no_tensor_and_may_fail(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dynamo_backend, "is_eager_faster", graph_fallbacks.is_eager_faster)
     module = Counting(5).eval()

@@ -71,6 +71,15 @@ def test_an_attention_of_one_tensor_is_fusions(keywords: dict[str, Any]) -> None
     require_as_eager(module, X, X, X, **keywords)
 
 
+@pytest.mark.drawn(1)
+@pytest.mark.parametrize("mask", [CAUSAL, NEAR, CAUSAL != 0], ids=["causal", "numbers", "truths"])
+def test_an_encoder_with_a_mask_is_one_graph_whether_the_mask_is_causal_or_not(mask: Any) -> None:
+    layer = nn.TransformerEncoderLayer(WIDTH, HEADS, 32, batch_first=True)
+    module = seeded(lambda: nn.TransformerEncoder(layer, 2, enable_nested_tensor=False))
+    require_as_eager(module, X, mask=mask)
+    assert tuner.torch.graph_counts().without_graph == ()
+
+
 @pytest.mark.slow
 def test_an_encoder_in_bf16_is_as_near_to_float64_as_eager_mode() -> None:
     layer = seeded(lambda: nn.TransformerEncoderLayer(WIDTH, HEADS, 32, batch_first=True))

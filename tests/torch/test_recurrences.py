@@ -139,6 +139,43 @@ def test_the_back_end_takes_sequences_of_several_lengths_and_rows(made: Any) -> 
 
 
 @pytest.mark.usefixtures("fresh_back_end")
+@pytest.mark.parametrize(
+    "made", [nn.LSTM, nn.GRU, nn.RNN, partial(nn.LSTM, bidirectional=True, batch_first=True)]
+)
+def test_the_back_end_has_one_graph_for_all_lengths_after_the_first(
+    made: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recurrent_blocks, "BLOCK", 4)
+    monkeypatch.setattr(recurrent_blocks, "FEWER", (1,))
+    module = seeded(lambda: made(WIDTH, HIDDEN))
+    compiled: Any = torch.compile(module, backend="tuner")
+    along = int(module.batch_first)
+    with torch.no_grad():
+        for length in (6, 3, 8, 5, 2, 11, 4, 7, 9, 10, 12):
+            x = torch.linspace(-2, 2, length * ROWS * WIDTH).reshape(length, ROWS, WIDTH).sin()
+            x = x.transpose(0, along).contiguous()
+            require_equal(compiled(x), module(x))
+    counts = tuner.torch.graph_counts()
+    assert (counts.taken, counts.left, counts.in_torch, counts.without_graph) == (2, 0, (), ())
+
+
+def test_a_layer_of_a_dynamic_length_is_refused_and_runs_in_blocks_with_a_fallback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recurrent_blocks, "BLOCK", 4)
+    monkeypatch.setattr(recurrent_blocks, "FEWER", (1,))
+    module = seeded(lambda: nn.LSTM(WIDTH, HIDDEN, bidirectional=True))
+    length: Any = {"dynamic_shapes": ({0: torch.export.Dim("t", min=1, max=64)},)}
+    with pytest.raises(UsageError, match=r"aten\.lstm"):
+        tuner.torch.compile(module, (X,), **length)
+    program = tuner.torch.compile(module, (X,), fallback="eager", **length)
+    with torch.no_grad():
+        for steps in (TIMES, 3, 1, 9):
+            x = torch.linspace(-2, 2, steps * ROWS * WIDTH).reshape(steps, ROWS, WIDTH).sin()
+            require_equal(program(x), module(x))
+
+
+@pytest.mark.usefixtures("fresh_back_end")
 def test_with_gradients_dynamo_makes_no_graph_of_a_recurrent_module_and_that_is_counted() -> None:
     module = seeded(lambda: nn.LSTM(WIDTH, HIDDEN))
 

@@ -27,6 +27,7 @@ from tuner.runtime.process_state import free_in_forks
 from tuner.torch.bound_changes import read_buffers_as_such
 from tuner.torch.graph_outputs import require_shapes_kept
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
+from tuner.torch.recurrences import keeping_lengths
 from tuner.torch.refusals import line_in, line_of
 from tuner.torch.strided_views import replace_strided
 from tuner.torch.traced_numbers import EXTREMUM, has_extremum_of_types, texts_as_constants
@@ -76,6 +77,7 @@ def exported_graph(
             without_collections(),
             _without_messages(),
             texts_as_constants(),
+            keeping_lengths(),
             tracing(None),
         ):
             traced = partial(_traced, export, reads_code, require_shapes_kept(module))

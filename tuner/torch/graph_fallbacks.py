@@ -15,13 +15,13 @@ import torch
 from tuner.core.errors import TunerError
 from tuner.mlir.torch_dialect import first_line
 from tuner.torch.baselines import is_faster
+from tuner.torch.dynamo_hooks import RECURRENT_FUNCTIONS
 
 EAGER = "eager mode"
 # A graph with more bytes of inputs, or with a longer call, is inductor's without being timed.
 COPIED_BYTES = 2**30
 CALL_SECONDS = 0.3
 FAILURES = (TunerError, AssertionError, LookupError, RuntimeError, ValueError)  # of a call
-RECURRENT = frozenset({"lstm", "gru", "rnn_tanh", "rnn_relu"})  # functions of torch in Dynamo's graphs
 Compiled = Callable[..., Any]
 
 
@@ -43,7 +43,7 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
     """
     from torch._dynamo import lookup_backend
 
-    if any(getattr(node.target, "__name__", "") in RECURRENT for node in graph.graph.nodes):
+    if any(getattr(node.target, "__name__", "") in RECURRENT_FUNCTIONS for node in graph.graph.nodes):
         return Fallback(graph.forward, EAGER, f"; {EAGER} has its recurrent layers")
     try:
         compiled = lookup_backend(name)(graph, list(inputs))
@@ -72,12 +72,20 @@ def is_eager_faster(graph: torch.fx.GraphModule, compiled: Compiled, inputs: Seq
 
     ``inputs``: of which ``graph`` and ``compiled`` may write. False where calls are long or cannot be timed.
     """
-    if not _are_timed(inputs):
+    inputs = tuple(map(_number_of, inputs))
+    if not all(isinstance(value, torch.Tensor | int) for value in inputs) or torch.is_grad_enabled():
         return False
     try:
         return _is_short(graph, inputs) and is_faster(graph.forward, compiled, tuple(inputs))
     except FAILURES:  # many calls may fail where one does not: a cache is full at last
         return False
+
+
+def _number_of(value: Any) -> Any:
+    """Returns an input as a call has it: a size of a symbol as its number in the example."""
+    if isinstance(value, torch.SymInt):
+        return value.node.hint
+    return value
 
 
 def _can_be_timed(inputs: Sequence[Any]) -> bool:

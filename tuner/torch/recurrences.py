@@ -5,12 +5,14 @@ hidden state and the arithmetic of the cell. Equal steps are equal fusions, of w
 f16 and bf16 are computed in f32; what a step passes on to its product, and what is returned, is rounded.
 """
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import torch
+from torch._decomp import decompositions as torch_decompositions
 from torch.nn.functional import linear
 
 from tuner.torch.element_types import widened
@@ -106,6 +108,10 @@ class RecurrentForm:
         """Returns whether an input of ``size`` is static and takes more steps than a program has."""
         return all(isinstance(extent, int) for extent in size) and self.steps(size) > MOST_STEPS
 
+    def is_of_any_length(self, size: Sequence[Any]) -> bool:
+        """Returns whether the number of steps is the only dynamic size of an input of ``size``."""
+        return [at for at, extent in enumerate(size) if not isinstance(extent, int)] == [self.along]
+
     def weights_of(self, params: Sequence[torch.Tensor], *, has_projection: bool) -> list["Weights"]:
         """Returns the weights of each layer and direction, from the operator's list ``params``."""
         size = 2 + 2 * self.has_biases + has_projection
@@ -134,6 +140,38 @@ class Weights:
 def recurrences() -> dict[Any, Callable[..., Any]]:
     """Returns decompositions of recurrent layers that have no ``RecurrentForm.why_refused``."""
     return {operator: partial(_computed, cell) for operator, cell in CELLS.items()}
+
+
+@contextlib.contextmanager
+def keeping_lengths() -> Iterator[None]:
+    """Context manager: tracing a recurrent layer does not make a number of a length that is a symbol.
+
+    PyTorch goes through the steps to find the shapes of the results, which this gives at once. What is traced
+    must keep a layer as one operator.
+    """
+    through_steps = torch_decompositions._rnn_helper  # noqa: SLF001 - of all recurrent operators
+    torch_decompositions._rnn_helper = partial(_results_like, through_steps)  # noqa: SLF001
+    try:
+        yield
+    finally:
+        torch_decompositions._rnn_helper = through_steps  # noqa: SLF001
+
+
+def _results_like(through_steps: Callable[..., Any], x: torch.Tensor, hidden: Any, *options: Any) -> Any:
+    """Returns tensors of the shapes that ``through_steps``, PyTorch's function, returns for these arguments.
+
+    ``hidden``: by layer and direction, the first states: a tensor, or a tuple of tensors.
+    """
+    *_, is_bidirectional, is_batch_first, _ = options
+    if isinstance(x.shape[int(is_batch_first)], int):
+        return through_steps(x, hidden, *options)
+    if is_batch_first:
+        x = x.transpose(0, 1)
+    first = hidden[0][0] if isinstance(hidden[0], tuple) else hidden[0]
+    output = x.new_empty((*x.shape[:2], first.shape[-1] * (1 + is_bidirectional)))
+    if is_batch_first:
+        output = output.transpose(0, 1)
+    return output, list(hidden)
 
 
 def why_no_recurrence(node: torch.fx.Node) -> str:

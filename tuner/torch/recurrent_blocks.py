@@ -1,6 +1,7 @@
-"""Long recurrent layers: a program of some steps is called again with the states that it returns.
+"""Recurrent layers of many steps, or of any number: programs of some steps, called one after the other.
 
-A program with each step of a long sequence would take minutes to compile.
+Each is called with the states that the one before it returns. A program with each step of a long sequence
+would take minutes to compile.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,13 +17,14 @@ from tuner.torch.program import TensorProgram
 from tuner.torch.recurrences import CELLS, RecurrentForm, States, through_layers
 
 BLOCK = 64  # steps of a program: more take longer to compile, fewer are called more often
+FEWER = (16, 4, 1)  # steps of the programs for what is left of a length that is not known
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 
 
 def recurrent_blocks(
     nodes: Sequence[Node], constant: Callable[[Node], torch.Tensor | None], compiled: Compiled
 ) -> CompiledOperators:
-    """Returns, by node, the recurrent layers of a graph that have more steps than one program.
+    """Returns, by node, the recurrent layers of a graph that have more steps than one program, or any number.
 
     Each comes with the nodes of its input and of its first states. ``constant``: returns the value of a node
     that depends on weights alone, else None. ``compiled``: compiles a module for example tensors. A layer
@@ -38,7 +40,8 @@ def recurrent_blocks(
         weights = list(map(constant, params))
         is_random = form.train and form.dropout
         is_constant = all(map(torch.is_tensor, weights))
-        if is_random or not is_constant or not form.is_long(x.meta["val"].shape):
+        size = x.meta["val"].shape
+        if is_random or not is_constant or not (form.is_long(size) or form.is_of_any_length(size)):
             continue
         try:
             layers = RecurrentBlocks(node.target, form, weights, inputs, compiled)
@@ -49,7 +52,10 @@ def recurrent_blocks(
 
 
 class RecurrentBlocks(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-    """A recurrent operator with constant weights, by programs of BLOCK steps and of those that remain."""
+    """A recurrent operator with constant weights, by programs of BLOCK steps and of those that remain.
+
+    If its length is not static, there are programs of BLOCK and of FEWER steps, which make up any length.
+    """
 
     def __init__(
         self,
@@ -66,14 +72,14 @@ class RecurrentBlocks(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         super().__init__()
         self._form = form
         x, *states = (node.meta["val"] for node in inputs)
-        steps = x.shape[form.along]
+        self._counts = _counts_of(x.shape[form.along])
         rows = x.shape[1 - form.along]
         size = len(weights) // (form.layers * form.directions)
         self._programs: list[dict[int, TensorProgram]] = []  # by layer and direction, then by steps
         for start in range(0, len(weights), size):
             layer = _Layer(operator, weights[start : start + size], has_biases=form.has_biases)
             programs = {}
-            for count in sorted({min(steps, BLOCK), steps % BLOCK or BLOCK}):
+            for count in self._counts:
                 block = torch.zeros((count, rows, weights[start].shape[1]), dtype=x.dtype)
                 first = (torch.zeros(state.shape[1:], dtype=state.dtype) for state in states)
                 programs[count] = compiled(layer, (block, *first))
@@ -92,7 +98,7 @@ class RecurrentBlocks(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         if is_reversed:
             x = x.flip(0)
         outputs = []
-        for block in x.split(BLOCK):
+        for block in x.split(_lengths(len(x), self._counts)):
             output, *last = self._programs[number][len(block)].run((block, *states))
             outputs.append(output)
             states = tuple(last)
@@ -100,6 +106,23 @@ class RecurrentBlocks(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         if is_reversed:
             joined = joined.flip(0)
         return joined, states
+
+
+def _counts_of(steps: Any) -> tuple[int, ...]:
+    """Returns the numbers of steps of the programs for a layer of ``steps``, which may be a symbol."""
+    if not isinstance(steps, int):
+        return (BLOCK, *FEWER)
+    counts = {min(steps, BLOCK), steps % BLOCK or BLOCK}
+    return tuple(sorted(counts, reverse=True))
+
+
+def _lengths(steps: int, counts: Sequence[int]) -> list[int]:
+    """Returns the numbers of steps of the programs that are called for ``steps``: the longest first."""
+    lengths = []
+    for count in counts:
+        lengths += [count] * (steps // count)
+        steps %= count
+    return lengths
 
 
 class _Layer(torch.nn.Module):  # type: ignore[misc,unused-ignore]
