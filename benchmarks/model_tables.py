@@ -1,6 +1,7 @@
 """The table and the sentence on PyTorch models of README and ``docs/concepts/results.md``.
 
-``python -m benchmarks.result_tables`` prints them, from the results of ``benchmarks.models``.
+``python -m benchmarks.result_tables`` prints them, from the results of ``benchmarks.models`` and
+``benchmarks.real_size``.
 """
 
 import json
@@ -18,7 +19,15 @@ MODELS_2_THREADS = "models_f32_2_threads.json"
 MODELS_BF16 = "models_bf16_1_thread.json"
 BF16_CONVOLUTIONS = "models_bf16_convolutions_1_thread.json"  # measured again, after their code had changed
 NETWORKS_AVX2 = "networks_avx2_f32_1_thread.json"
-RIVALS = ("eager", "compile", "compile_freezing", "onnxruntime", "openvino")  # of networks
+REAL_SIZE = "real_size.json"
+RIVALS = ("eager", "compile_freezing", "onnxruntime", "openvino")  # of networks
+# of models at real size: head -> names of the baselines, the best of which counts
+BASELINES = {
+    "eager": ("eager",),
+    "torch.compile": ("torch.compile", "torch.compile freezing"),
+    "onnxruntime": ("onnxruntime",),
+    "openvino": ("openvino",),
+}
 COLUMNS = {  # head -> files; a model counts as the last one has it
     "f32, 1 thread": (MODELS_1_THREAD,),
     "f32, 2 threads": (MODELS_2_THREADS,),
@@ -26,6 +35,7 @@ COLUMNS = {  # head -> files; a model counts as the last one has it
 }
 EAGER = "eager"
 NONE = "-"
+EQUAL = "not distinguishable"
 
 
 def models_sentence() -> str:
@@ -41,14 +51,18 @@ def models_sentence() -> str:
 
 
 def models_table() -> str:
-    """Returns each model's ratios over eager and over the best of torch.compile, with their means."""
+    """Returns each model's ratios over the best of torch.compile, the first also over eager, with means."""
     columns = [_rows(files) for files in COLUMNS.values()]
     models = dict.fromkeys(model for rows in columns for model in rows)
-    lines = [(model, *(cell for rows in columns for cell in _cells(rows.get(model)))) for model in models]
-    heads = [f"{head}, over {other}" for head in COLUMNS for other in (EAGER, "compile")]
+    lines = []
+    for model in models:
+        over_eager = _text(_over_eager(columns[0][model]))
+        lines.append((model, over_eager, *(_text(_over_compile(rows[model])) for rows in columns)))
     categories = {row["category"] for rows in columns for row in rows.values()}
     means = [_means(columns, each) for each in (LARGE, SMALL, RARER) if each in categories]
-    return markdown_table(("model", *heads), [*lines, *means])
+    first, *_ = COLUMNS
+    heads = ("model", f"{first}, over eager", *(f"{head}, over compile" for head in COLUMNS))
+    return markdown_table(heads, [*lines, *means])
 
 
 def models_intervals() -> str:
@@ -87,6 +101,47 @@ def networks_table() -> str:
     return markdown_table(("network", *(f"over {rival}" for rival in RIVALS)), lines)
 
 
+def real_size_sentence() -> str:
+    """Returns the README's sentence on models at real size."""
+    rows = _document(REAL_SIZE)["rows"]
+    over_inductor = [row["compile_s"]["cold"] / row["compile_s"]["inductor"] for row in rows]
+    over_eager = [row["ratios"][EAGER][0] for row in rows]
+    over_best = list(map(_over_best, rows))
+    return (
+        f"{len(rows)} models at real size on one thread ({machine(REAL_SIZE)}), not tuned: compiled in "
+        f"{statistics.geometric_mean(over_inductor):.2f} of inductor's time, "
+        f"{statistics.geometric_mean(over_eager):.2f} times as fast as eager and "
+        f"{statistics.geometric_mean(over_best):.2f} times as fast as the best of torch.compile, onnxruntime "
+        "and OpenVINO, geometric means."
+    )
+
+
+def real_size_table() -> str:
+    """Returns time and memory of compiling models at real size, and the ratios of their calls."""
+    lines = []
+    for row in _document(REAL_SIZE)["rows"]:
+        seconds = [f"{row['compile_s'][stage]:.1f}" for stage in ("cold", "inductor", "warm")]
+        memory = f"{row['weights_mb']:.0f}, {row['peak_mb']['cold']:.0f}"
+        ratios = [_least_median(row["ratios"], names) for names in BASELINES.values()]
+        lines.append((row["model"], memory, ", ".join(seconds), *ratios))
+    heads = ("model", "MB: weights, peak", "s: cold, inductor, warm")
+    return markdown_table((*heads, *(f"over {baseline}" for baseline in BASELINES)), lines)
+
+
+def _over_best(row: dict[str, Any]) -> float:
+    """Returns how many times as fast as the best baseline a model is; 1.0 where they cannot be told apart."""
+    medians = [median for median, _, _ in row["ratios"].values()]
+    if any(reason.startswith(EQUAL) for reason in row["untimed"].values()):
+        medians.append(1.0)
+    return min(medians)
+
+
+def _least_median(ratios: dict[str, list[float]], names: tuple[str, ...]) -> str:
+    """Returns how many times as fast as the fastest of some baselines a model is; NONE if none was timed."""
+    medians = [ratios[name][0] for name in names if name in ratios]
+    return f"{min(medians):.2f}" if medians else NONE
+
+
 def _rows(files: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Returns the rows of a column, by model."""
     return {row["model"]: row for file in files for row in _document(file)["rows"]}
@@ -95,18 +150,13 @@ def _rows(files: tuple[str, ...]) -> dict[str, dict[str, Any]]:
 def _means(columns: list[dict[str, dict[str, Any]]], category: str) -> tuple[str, ...]:
     """Returns a line with the geometric means of all columns, over the models of a category."""
     chosen = [[row for row in rows.values() if row["category"] == category] for rows in columns]
-    means = (_mean(map(ratio, rows)) for rows in chosen for ratio in (_over_eager, _over_compile))
-    return (f"geometric mean, {category}", *means)
+    over_compile = [_mean(map(_over_compile, rows)) for rows in chosen]
+    return (f"geometric mean, {category}", _mean(map(_over_eager, chosen[0])), *over_compile)
 
 
 def _mean(ratios: Iterable[dict[str, float] | None]) -> str:
     medians = [each["median"] for each in ratios if each is not None]
     return f"**{statistics.geometric_mean(medians):.2f}**" if medians else NONE
-
-
-def _cells(row: dict[str, Any] | None) -> tuple[str, str]:
-    """Returns the ratios over eager and over the best of torch.compile; NONE where one did not run."""
-    return (NONE, NONE) if row is None else (_text(_over_eager(row)), _text(_over_compile(row)))
 
 
 def _over_eager(row: dict[str, Any]) -> dict[str, float] | None:

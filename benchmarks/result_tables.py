@@ -21,6 +21,8 @@ from benchmarks.model_tables import (
     models_versions,
     networks_sentence,
     networks_table,
+    real_size_sentence,
+    real_size_table,
 )
 from benchmarks.quantized_tables import quantized_avx2_sentence, quantized_sentence, quantized_table
 from benchmarks.ratios import (
@@ -60,8 +62,6 @@ PROCESSORS = {
 REGRETS = {  # search -> its name in the table
     "tpe": "`tpe`",
     f"{PREFIX}adaptive_tabu_greywolf": "tabu_greywolf",
-    f"{PREFIX}hybrid_vndx": "hybrid_vndx",
-    "random": "random",
 }
 
 
@@ -305,6 +305,8 @@ TEXTS = (
     models_intervals,
     networks_sentence,
     networks_table,
+    real_size_sentence,
+    real_size_table,
     seeds_sentence,
     overhead_sentence,
     search_table,

@@ -300,6 +300,7 @@ CACHES = {
     "runtime.cpu.jit._has_slow_masks": "nothing: the processor of this process",
     "runtime.cpu.jit.host_features": "nothing: the processor of this process",
     "programs.run.program_weights._known": "size and checksum; what is found is compared as a whole",
+    "programs.run.program_weights._by_source": "code, packing, type, shape, hash and checksum of each input",
     "runtime.cpu.jit.shipped_module": "nothing: files of the package",
     "space.scripts.strategy._environment": "the folder; its files are read again when they change",
     "space.scripts.strategy._template": "the folder and the whole text",

@@ -5,7 +5,7 @@ import re
 from xml.etree import ElementTree
 
 from benchmarks import first_page
-from benchmarks.model_tables import models_sentence
+from benchmarks.model_tables import models_sentence, real_size_sentence
 from benchmarks.race import pages
 from benchmarks.race.picture import svg as race_svg
 from benchmarks.race.race_file import stored_race
@@ -45,7 +45,7 @@ def test_the_readme_is_short_its_first_sentences_hold_the_limits_and_every_numbe
     schedule = first_page.part(json.loads(first_page.FILE.read_text()))
     assert first_page.with_part(README, schedule) == README, "run: python -m benchmarks.first_page"
     raced = pages.part_of(README)
-    generated = (library_sentence(), models_sentence(), gpu_sentences())
+    generated = (library_sentence(), models_sentence(), real_size_sentence(), gpu_sentences())
     first_screen = README[: README.index("## Quick start")]
     assert first_screen.startswith("# tuner\n\nFor people who "), "the first words name the reader"
     assert library_sentence() in " ".join(first_screen.split())
