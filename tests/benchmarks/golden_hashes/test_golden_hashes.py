@@ -24,8 +24,8 @@ def test_every_strategy_and_element_type_has_a_candidate_and_kernel_code_is_no_p
     candidates = golden_candidates()
     found = {(golden.candidate.strategy, golden.problem.dtype) for golden in candidates}
     assert wanted - found == set()
-    assert len(candidates) == len({golden.name for golden in candidates}) == 111
-    assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 111
+    assert len(candidates) == len({golden.name for golden in candidates}) == 115
+    assert len({(golden.problem, golden.candidate, golden.machine) for golden in candidates}) == 115
     host, modules = without_modules(HOST)
     assert modules == {"one": "//\n.version 8.4", "two": 'a "word"'}
     assert "version" not in host

@@ -185,6 +185,43 @@ def test_each_processor_has_a_first_configuration_for_bf16(sizes: Sizes, batch: 
         assert dict(candidate.choices)["dots"] == (has == "bf16")
 
 
+OF_MATRICES = replace(
+    EMULATED,
+    isa="neon",
+    has_amx_bf16=False,
+    has_amx_int8=False,
+    has_dotprod=True,
+    has_i8mm=True,
+    has_arm_bf16=True,
+)
+MATRICES = "contraction_cpu_matrices"
+OF_SMALL_MATRICES = {
+    "i8": byte_texts.product(17, 40, 35, "columns"),
+    "i8 pairs": byte_texts.product(6, 20, 37, "scale", pairs=True),
+    "i8 batch": byte_texts.product(9, 33, 16, batch=2),
+    "bf16": contraction((17, 40, 35), "bias_relu", "one", "bf16"),
+    "bf16 pairs": contraction((5, 31, 18), "bias_relu", "pairs", "bf16"),
+}
+
+
+@pytest.mark.parametrize("number", [0, 1234])
+@pytest.mark.parametrize("text", OF_SMALL_MATRICES.values(), ids=OF_SMALL_MATRICES)
+def test_products_of_small_matrices_compute_fusions(text: str, number: int) -> None:
+    candidate, *_ = present(first_configuration(as_problem("contraction", text), OF_MATRICES))
+    assert candidate.strategy == MATRICES
+    require_right("contraction", text, MATRICES, number, OF_MATRICES)
+
+
+@pytest.mark.parametrize(("element", "strategy"), [("i8", VNNI), ("bf16", PAIRS)])
+def test_a_single_row_is_not_multiplied_by_small_matrices(element: str, strategy: str) -> None:
+    if element == "i8":
+        text = byte_texts.product(1, 40, 37)
+    else:
+        text = texts.product(1, 40, 37, "bias", element="bf16", sums="f32")
+    candidate, *_ = present(first_configuration(as_problem("contraction", text), OF_MATRICES))
+    assert candidate.strategy == strategy
+
+
 @pytest.mark.parametrize(
     ("rows", "bits", "fast", "slow"),
     [
