@@ -258,6 +258,14 @@ def test_columns_are_chosen_among_those_allowed_and_a_problem_that_none_can_do_i
             choose_portfolio(matrix, size)
 
 
+def test_problems_that_no_column_can_do_do_not_decide_which_column_serves_another_one() -> None:
+    matrix = matrix_of(
+        [[1.0, 1.0 - NOISE / 2], [None, None], [None, None]], applies=[[True, True], *[[False, False]] * 2]
+    )
+    assert portfolio.served(matrix, (0, 1)).serving == (1, None, None)
+    assert portfolio.served(matrix, (0, 1)).columns == (1, 0)
+
+
 def test_regret_counts_best_times_over_what_serves_and_a_problem_is_held_out_of_its_portfolio() -> None:
     found = regret_in_sample(OF_THREE, choose_portfolio(OF_THREE, 2))
     assert sorted(found.known) == [0.5, 1.0, 1.0]

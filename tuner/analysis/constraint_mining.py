@@ -34,7 +34,7 @@ def log_chance_all_wanted(drawn: int, wanted: int, total: int) -> float:
     """Returns the natural log of the probability that ``drawn`` points are all wanted.
 
     The points are drawn at random, without replacement, from ``total`` points of which ``wanted`` are wanted:
-    log(C(wanted, drawn) / C(total, drawn)).
+    log(C(wanted, drawn) / C(total, drawn)). ``drawn`` is at most ``wanted``.
     """
     return (
         _log_factorial(wanted)

@@ -86,9 +86,9 @@ def choose_portfolio(
 
 
 def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> tuple[int, ...]:
-    """Returns the configurations (columns) that can compute at least one problem of the matrix.
+    """Returns the indices of the columns (configurations) that can compute a problem, ascending.
 
-    ``allowed``: the columns to choose from; None: all.
+    ``allowed``: indices of the columns to choose from; None: all.
     """
     usable = np.flatnonzero(matrix.is_applicable().any(axis=0))
     wanted = None if allowed is None else {*allowed}
@@ -96,14 +96,16 @@ def usable_columns(matrix: TimeMatrix, allowed: Iterable[int] | None = None) -> 
 
 
 def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes | None = None) -> Portfolio:
-    """Returns the portfolio of the configurations ``columns``: which of them serves each problem.
+    """Returns the portfolio of the matrix's columns with the indices ``columns``: which serves each problem.
 
     If several are within NOISE (1 %) of the fastest on a problem, the one that is fastest on most problems
-    serves it. ``completed``: the matrix with predictions for missing times; None: predicted here.
+    serves it; None does if none applies. ``completed``: the matrix with predictions for missing times; None:
+    they are predicted here.
     """
     completed = completed_times(matrix) if completed is None else completed
     logs = np.where(matrix.is_applicable(), completed.logs, np.inf)[:, list(columns)]
-    uses = np.bincount(logs.argmin(axis=1), minlength=len(columns))
+    is_served = np.isfinite(logs).any(axis=1)  # [problem]
+    uses = np.bincount(logs[is_served].argmin(axis=1), minlength=len(columns))
     serving: list[int | None] = []
     for times in logs:  # within NOISE times are equal: of these columns, the one that is fastest most often
         near = np.flatnonzero(times <= times.min() + math.log1p(NOISE))
@@ -120,7 +122,11 @@ def served(matrix: TimeMatrix, columns: Sequence[int], completed: CompletedTimes
 
 
 def _log_efficiency(completed: CompletedTimes, applies: Flags) -> Numbers:
-    """Returns log(best time / time) [problem, column], at most 0; log(UNSERVED) where it does not apply."""
+    """Returns log(best time / time) [problem, column], at most 0.
+
+    log(UNSERVED) where a column does not apply. The best time of a problem is the least measured one, or the
+    least predicted one if none was measured.
+    """
     logs = np.where(applies, completed.logs, np.inf)
     measured = np.where(completed.is_predicted, np.inf, logs).min(axis=1)
     best = np.where(np.isfinite(measured), measured, logs.min(axis=1))
@@ -259,8 +265,9 @@ def regret_held_out(
 ) -> Regret:
     """Returns the efficiency of each problem with a portfolio that was chosen without that problem.
 
-    Columns without a time on the problem are left out, so that the efficiency is a lower bound. ``size``:
-    number of columns; ``allowed``, ``universal``: as for ``choose_portfolio``, None: by the matrix.
+    Chosen columns without a time on the problem do not count, so that the efficiency is a lower bound.
+    ``size``: columns of each portfolio, fewer if fewer are usable; ``allowed``, ``universal``: as for
+    ``choose_portfolio``.
     """
     losses = []
     for row in range(len(matrix.problems)):
@@ -272,16 +279,16 @@ def regret_held_out(
 
 
 def fastest(matrix: TimeMatrix, row: int, columns: tuple[int, ...]) -> int | None:
-    """Returns the column of ``columns`` with the least time on the problem ``row``.
+    """Returns which of ``columns`` (indices) has the least measured time on the problem ``row`` (index).
 
-    None if none has a time.
+    None if none of them has a time.
     """
     timed = {column: time for column in columns if (time := matrix.times_s[row][column]) is not None}
     return min(timed, key=lambda column: timed[column], default=None)
 
 
 def without(matrix: TimeMatrix, *rows: int) -> TimeMatrix:
-    """Returns the matrix without the problems ``rows``."""
+    """Returns the matrix without the problems whose indices are ``rows``."""
     kept = [row for row in range(len(matrix.problems)) if row not in rows]
     return replace(
         matrix,
@@ -358,7 +365,7 @@ def ranked_columns(
 def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]) -> tuple[int, ...]:
     """Returns ``columns`` by their cost-model estimate, the least first.
 
-    The estimate is corrected by the residuals of those problems of the matrix that differ only in size.
+    The estimate is corrected by the residuals of those problems of the matrix that differ in sizes alone.
     """
     form, *forms = (
         replace(problem, sizes=(1, 1, 1), batch=1) for problem in (new_problem.problem, *matrix.problems)
@@ -373,8 +380,8 @@ def by_model(matrix: TimeMatrix, new_problem: NewProblem, columns: Iterable[int]
 def _of_same_weights(matrix: TimeMatrix, problem: Problem, usable: list[int]) -> tuple[int, ...]:
     """Returns the rows of the timed problems with the nearest m below and above, all else equal.
 
-    At most two rows; () if only one side has such a problem and its m is more than ONE_SIDE_OCTAVES away.
-    ``usable``: the columns of which a row must have a time.
+    At most two indices; () without such a problem, or if only one side has one and its m is more than
+    ONE_SIDE_OCTAVES away. ``usable``: a problem counts if one of these columns has a time on it.
     """
     m = problem.sizes[0]
     is_timed = matrix.is_timed()[:, usable]

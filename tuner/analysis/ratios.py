@@ -71,7 +71,7 @@ class Comparable:
 
     @property
     def longer(self) -> float:
-        """Returns the relative difference of the times: 0.02 takes 2 % longer, -0.02 takes 2 % less."""
+        """Returns measured time / reference time - 1: 0.02 is 2 % longer than the reference, -0.02 less."""
         return self.ratio - 1
 
     @property
@@ -179,8 +179,9 @@ def joint_comparison(processes: Sequence[Comparable | NotComparable]) -> Compara
     """Returns the ratio of two times of several processes; its interval covers the interval of each process.
 
     The ratio is the median of the processes' ratios; for a process whose times are not distinguishable, the
-    geometric middle of its interval stands for the ratio. NotComparable with the reason if a process has no
-    interval, if 1 is in the joint interval, or if no process can distinguish the times.
+    geometric middle of its interval stands for the ratio. NotComparable with the reason if the times of a
+    process are not comparable for another reason (``is_equal`` False), if 1 is in the joint interval, or if
+    no process can distinguish the times. The result of a single process is returned as it is.
     """
     if len(processes) == 1:
         return processes[0]

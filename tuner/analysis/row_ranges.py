@@ -124,11 +124,12 @@ class RowBlock:
 
 
 def smoothed_blocks(blocks: Sequence[RowBlock]) -> tuple[RowBlock, ...]:
-    """Returns the blocks with unreliable times replaced by a fitted line: a + b x rows.
+    """Returns the blocks, the time of each replaced by that of a line: a + b x rows.
 
     On a busy machine a call that is longer than the time slices of other programs waits for them, so that
-    many short calls seem to be faster than a long one. a (seconds per call) and b (seconds per row) are 0 or
-    more, with the least sum of squared relative errors.
+    many short calls seem to be faster than a long one. a (seconds per call) and b (seconds per row) have the
+    least sum of squared relative errors; if that gives a < 0 or b <= 0, a is 0 and b the median time of a
+    row.
     """
     of_call_s, of_row_s = _line(blocks)
     if of_call_s < 0 or of_row_s <= 0:  # then the median time of a row counts alone
@@ -165,7 +166,7 @@ class CoverStep:
     """The block to run if the number of rows left is at least ``rows`` and below that of the next step."""
 
     rows: int
-    block: int  # number of the block
+    block: int  # index of the block
 
 
 @dataclass(frozen=True)
@@ -197,14 +198,14 @@ class RowCover:
         row = 0
         while row < rows:
             left = rows - row
-            number = _block_of(self.rest if calls else self.first, left)
-            size = self.blocks[number].rows
+            index = _block_of(self.rest if calls else self.first, left)
+            size = self.blocks[index].rows
             if size <= left:
-                calls.append(BlockCall(number, row, size))
+                calls.append(BlockCall(index, row, size))
             elif size <= rows and not self.reads_output:
-                calls.append(BlockCall(number, rows - size, size))
+                calls.append(BlockCall(index, rows - size, size))
             else:
-                calls.append(BlockCall(number, row, left))
+                calls.append(BlockCall(index, row, left))
             row += size
         return tuple(calls)
 
@@ -218,7 +219,7 @@ def _block_of(steps: Sequence[CoverStep], rows: int) -> int:
 
 
 def row_cover(blocks: Iterable[RowBlock], problem: Problem, *, is_reliable: bool = True) -> RowCover:
-    """Returns the blocks with the least sum of measured times for each number of rows up to the problem's m.
+    """Returns the cover with the least sum of measured times for each number of rows up to the problem's m.
 
     ``blocks``: at least one. A block that is larger than the rest counts with its whole time; one that is
     larger than m also with the time to copy m rows into memory with padding, and back (COPY_BYTES_PER_S).
@@ -228,16 +229,16 @@ def row_cover(blocks: Iterable[RowBlock], problem: Problem, *, is_reliable: bool
     if not is_reliable:
         blocks = smoothed_blocks(blocks)
     greatest = problem.sizes[0]
-    in_order = sorted(range(len(blocks)), key=lambda number: -blocks[number].rows)
+    in_order = sorted(range(len(blocks)), key=lambda index: -blocks[index].rows)
     copy_s = 2 * _row_bytes(problem) / COPY_BYTES_PER_S  # of a row
     rest_s = [0.0]
     first: list[CoverStep] = []
     rest: list[CoverStep] = []
     for rows in range(1, greatest + 1):
-        later = [blocks[number].time_s + rest_s[max(0, rows - blocks[number].rows)] for number in in_order]
+        later = [blocks[index].time_s + rest_s[max(0, rows - blocks[index].rows)] for index in in_order]
         whole = list(later)
-        for position, number in enumerate(in_order):
-            if blocks[number].rows > rows:
+        for position, index in enumerate(in_order):
+            if blocks[index].rows > rows:
                 whole[position] += rows * copy_s
         _add_step(first, rows, in_order[_least(whole)])
         _add_step(rest, rows, in_order[_least(later)])

@@ -96,7 +96,7 @@ def select_result(trials: tuple[StoredTrial, ...], noise: float | None) -> Selec
 
 
 def slowdown(measurement: Measurement, reference: Measurement) -> Slowdown:
-    """Returns how much longer ``measurement`` is than ``reference``, with a 95 % bootstrap interval."""
+    """Returns by which share ``measurement`` is longer than ``reference``, with a 95 % bootstrap interval."""
     import numpy as np
 
     rng = np.random.default_rng(SEED)

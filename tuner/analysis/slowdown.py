@@ -82,7 +82,7 @@ class SlowdownLimits:
 
 
 def paired_slowdown(sessions: tuple[InterleavedSession, ...]) -> PairedSlowdown:
-    """Returns how much longer the current code takes, with a 99 % bootstrap interval (Efron, 1979).
+    """Returns by which share the current code takes longer, with a 99 % interval by bootstrap (Efron, 1979).
 
     Resamples sessions, then their rounds, so that a disturbance of a round cancels. Compares lower quartiles,
     as other work on the machine only adds time.
@@ -185,7 +185,11 @@ def relative_slowdown(recorded: RecordedRound, sessions: tuple[RoundTimes, ...])
 
 
 def _expected(recorded: RecordedRound, sessions: tuple[RoundTimes, ...]) -> list[tuple[str, _Samples]]:
-    """Returns, by reference, the kernel's times of today if it had drifted as the reference has."""
+    """Returns per reference (name, samples), the times that the kernel would take today.
+
+    They are its recorded time, times the reference's time today, over the reference's recorded time. Samples
+    are a list with a tuple of seconds per session.
+    """
     libraries_s = []
     products_s = []
     ones = []

@@ -43,8 +43,9 @@ def corrected_scores(
     """Returns a score for each configuration on one problem; the lower, the faster it should be.
 
     log(cost) plus the column's mean residual in ``known``. A residual is log(time / cost), less the problem's
-    mean. Problems are weighted by exp(-d * d / width) at a distance of d octaves; ``shrinkage`` pulls the
-    mean to 0. ``octaves``: [3], log2 of (m, n, k) of the problem.
+    mean. Problems are weighted by exp(-d * d / width) at a distance of d octaves, those with fewer than
+    LEAST_TIMES (2) times by 0; ``shrinkage`` pulls the mean to 0. ``costs``: [column], inf (no estimate)
+    counts as the least of them. ``octaves``: [3], log2 of (m, n, k) of the problem.
     """
     centred = residuals(known)
     is_known = np.isfinite(centred)
