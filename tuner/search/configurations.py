@@ -64,7 +64,7 @@ class Pool:
         self.proposed.add(row)
 
     def tell(self, row: int, value: float | None) -> None:
-        """Stores the seconds of a pending row, None for a failure.
+        """Stores the outcome of a pending row: seconds per call, or None for a failure.
 
         Raises ValueError if the row is not pending.
         """

@@ -235,9 +235,9 @@ def standardized(pool: Pool, rows: list[int]) -> npt.NDArray[np.float64]:
 
 
 def rows_to_model(pool: Pool, count: int, limit: int) -> list[int]:
-    """Returns the rows to which a model is fitted: the first ``count`` proposed.
+    """Returns the rows to which a model is fitted, in the order of proposals: the first ``count`` of them.
 
-    If these are more than ``limit``: the fastest of them and the latest of them, half each.
+    If ``count`` exceeds ``limit``: of these rows, the ``limit`` / 2 fastest and the ``limit`` / 2 latest.
     """
     rows = pool.order[:count]
     if count <= limit:

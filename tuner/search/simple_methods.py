@@ -115,7 +115,8 @@ def best(pool: Pool) -> int:
 def credit(pool: Pool, arm: int) -> float:
     """Returns how good the latest probes of a search method were, 0 to 1; ``arm``: its index in ARMS.
 
-    Probes are the proposals with an outcome that ``probed`` gives to the method, the first ones included. A
+    Probes are the proposals with an outcome that ``probed`` gives to the method by their index, also if they
+    were initial configurations. A
     probe is worth the number of timed outcomes that are not faster, divided by the number of outcomes
     (failures included); a failed probe 0. The result is the mean over the latest 5 (REMEMBERED) probes; 1
     without a probe.

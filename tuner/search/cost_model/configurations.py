@@ -37,7 +37,7 @@ KEPT_ROWS = 1 << 12  # cheapest configurations kept per batch
 
 
 class KnobColumns:
-    """The values of each knob, per configuration; ``index``: positions among the knob's choices."""
+    """The values of each knob, per configuration; ``index``: choice indices [configuration, knob]."""
 
     def __init__(self, space: SearchSpace, index: Indices) -> None:
         self._space = space

@@ -196,7 +196,7 @@ class _Block:
 
     @classmethod
     def of(cls, rows: Counts, row_bytes: Counts, stride_bytes: npt.NDArray[np.int64]) -> "_Block":
-        """Returns a block of ``rows`` rows of ``row_bytes`` each."""
+        """Returns a block of ``rows`` rows of ``row_bytes`` each, which begin ``stride_bytes`` apart."""
         return cls(rows * row_bytes, rows * np.maximum(row_bytes, np.gcd(stride_bytes, L2_WAY_BYTES)))
 
 
