@@ -115,7 +115,8 @@ def check_lines(check: "ScriptCheck", recorded_s: float | None) -> list[str]:
 def check_document(check: "ScriptCheck", recorded_s: float | None, recorded: "Reliability") -> dict[str, Any]:
     """Returns the JSON document of ``tuner check SCRIPT --json``.
 
-    ``recorded_s``: the script's recorded seconds per call; ``recorded``: how reliable they are.
+    ``recorded_s``: the script's recorded seconds per call, None if not recorded; ``recorded``: how reliable
+    the recorded seconds are.
     """
     compared = check.compared
     return {

@@ -314,7 +314,10 @@ def _sizes_as_option(error: Exception, arguments: Sequence[str]) -> Exception:
 
 
 def _with_hint(group: Commands, error: Exception, arguments: Sequence[str]) -> Exception:
-    """Returns an error of click on a command line as a UsageError with a hint on what to type, if known."""
+    """Returns ``error`` as a UsageError with a hint on what to type; unchanged if no hint is known.
+
+    A hint is known for some errors of click: an unknown option, a further or a missing argument.
+    """
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return error
@@ -350,7 +353,7 @@ def _option_hint(group: Commands, error: click.NoSuchOption, arguments: Sequence
 
 
 def _is_in_a_source(flag: str) -> bool:
-    """Returns whether a file that declares options has ``flag``: to import all commands takes seconds."""
+    """Returns whether the text of a file that declares options has ``flag``: importing all takes seconds."""
     package = Path(__file__).parents[1]
     for file in itertools.chain(package.glob("cli/**/*.py"), package.glob("*/commands/*.py")):
         if f'"{flag}"' in file.read_text("utf-8"):
@@ -453,9 +456,9 @@ def _reported(error: Exception, arguments: Sequence[str]) -> int:
 
 
 def _of_extension(error: Exception) -> Exception:
-    """Returns an error that names the distribution whose code raised ``error`` by mistake.
+    """Returns an error that names the extension (a distribution) whose code raised ``error`` by mistake.
 
-    Others unchanged.
+    ``error`` itself if it is meant for users, or was not raised by an extension.
     """
     if isinstance(error, TunerError | click.ClickException | click.exceptions.Abort | BrokenPipeError):
         return error

@@ -133,8 +133,7 @@ class RemoteRunners(Protocol):
         """Returns the target of the machines of one class in a fleet, such as cuda:sm_90.
 
         ``machine``: the name of the class, or a part of it; ``target``: the target asked for, without a chip,
-        such as "cuda", or "auto". Raises UsageError if no machine, or
-        several classes, match.
+        such as "cuda", or "auto". Raises UsageError if no machine, or several classes, match.
         """
 
 
@@ -345,7 +344,10 @@ def is_typed(context: click.Context, name: str) -> bool:
 
 
 def typed_options(context: click.Context, but: Collection[str] = ()) -> str:
-    """Returns the options that the user typed as text for a hint, such as " --dtype f16"; "" without any."""
+    """Returns the options that the user typed as text for a hint, such as " --dtype f16"; "" without any.
+
+    Without --db and --debug, and without the parameters named in ``but``.
+    """
     typed = []
     for option in context.command.params:
         name = option.name or ""

@@ -77,7 +77,7 @@ class Tuned(Protocol):
 
 
 def exit_code(tuned: Tuned) -> int:
-    """Returns a command's exit code: INTERRUPTED, DONE if a candidate worked, else FAILED."""
+    """Returns a command's exit code: INTERRUPTED after a signal, else DONE if ``has_worked``, else FAILED."""
     if tuned.is_interrupted:
         return INTERRUPTED
     if tuned.has_worked:

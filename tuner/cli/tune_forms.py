@@ -80,7 +80,10 @@ class OperationForm(CommandForm):
         return RowRange(replace(self.problem, shape=greatest_shape).problem, least)
 
     def require_values(self, context: click.Context) -> None:
-        """Raises UsageError for a problem or a setting of the search that no run can have."""
+        """Raises UsageError for a problem or a setting of the search that no run can have.
+
+        Does nothing for a range of rows, and for an extension's operation: these are checked later.
+        """
         if not self._has_one_problem:
             return
         problem = self.problem.required_problem(context, EXAMPLE_SIZES)
@@ -153,7 +156,7 @@ class ProgramForm(CommandForm):
             )
 
     def require_file(self) -> None:
-        """Raises UsageError where the file is missing."""
+        """Raises UsageError if an MLIR file is missing. A PyTorch model is not checked here."""
         file = Path(self.operation)
         if file.suffix == SUFFIX and not file.exists():
             read_text(file, "MLIR text")

@@ -215,10 +215,11 @@ def suggest_constraints(
     since: str | None,
     as_json: bool,
 ) -> None:
-    """Prints, per strategy, constraints that would have excluded failed trials of the database.
+    """Prints, per strategy, constraints that would have excluded failed trials of ``problem`` on ``target``.
 
-    ``database``: path or URL, None: the default. ``since``: only trials from this time on, None: all. Raises
-    UsageError for ``min_support`` below 1, and for a ``since`` that is not a time.
+    None of the constraints excludes a success, of any problem. ``min_support``: the fewest failures that a
+    constraint excludes. ``database``: path or URL, None: the default. ``since``: only trials from this time
+    on, None: all. Raises UsageError for ``min_support`` below 1, and for a ``since`` that is not a time.
     """
     if min_support < 1:
         raise UsageError(f"min-support: found {min_support}, allowed 1 or more")

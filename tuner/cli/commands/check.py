@@ -88,8 +88,9 @@ def check(
     --baseline compiles recorded kernels again and times changed code interleaved with the recorded code;
     --record writes the file.
 
-    Slower is what exceeds --max-slowdown minus 3 percentage points, but at least 2 %, and the noise, with its
-    whole confidence interval. Changed code of --best is compared as a SCRIPT is.
+    A kernel is slower if the whole confidence interval of its slowdown lies above a limit and above the
+    noise. The limit is --max-slowdown minus 3 percentage points, but at least 2 %. Changed code of --best is
+    compared as a SCRIPT is.
 
     Exits with 0 where all is correct and no slowdown is shown; with 1 where a result is wrong, fails or is
     slower; with 3 where a script is for another processor and only compiled, or is correct and a slowdown is

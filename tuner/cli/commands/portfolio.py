@@ -80,7 +80,11 @@ def portfolio(
 def portfolio_document(
     chosen: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret"
 ) -> dict[str, Any]:
-    """Returns the JSON document of ``tuner portfolio``; efficiencies in sample and with problems held out."""
+    """Returns the JSON document of ``tuner portfolio``.
+
+    ``in_sample``: efficiencies with the chosen configurations; ``held_out``: of each problem, with
+    configurations that were chosen without it.
+    """
     serving = chosen.portfolio.serving
     losses = (in_sample.losses, held_out.losses, chosen.names, serving, chosen.measured.reliability)
     return {
@@ -137,13 +141,13 @@ def _lines(chosen: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret")
     trusts = chosen.measured.reliability
     matrix = chosen.measured.matrix
     times_s = dict(zip(matrix.problems, matrix.times_s, strict=True))
-    for loss, name, index, trust in zip(in_sample.losses, chosen.names, serving, trusts, strict=True):
-        time_s = None if index is None else times_s[loss.problem][index]
+    for loss, name, column, trust in zip(in_sample.losses, chosen.names, serving, trusts, strict=True):
+        time_s = None if column is None else times_s[loss.problem][column]
         shown = "no time" if time_s is None else seconds_text(time_s)
         is_known = loss.efficiency is not None and trust.is_reliable
         efficiency = f"{loss.efficiency:.3f}" if is_known else "unknown"
         efficiency += "" if trust.is_reliable else f" ({trust.text})"
-        used = "none" if index is None else str(chosen.portfolio.columns.index(index) + 1)
+        used = "none" if column is None else str(chosen.portfolio.columns.index(column) + 1)
         yield f"  {problem_text(loss.problem)}{f' {name}' if name else ''}: {used}, {shown}, {efficiency}"
     whole = reliability_of_all(trusts)
     doubt = "" if whole.is_reliable else f"; {whole.text}"
