@@ -62,14 +62,13 @@ class RowKeys:
         """Returns the key of the configuration without any choice: zeros (64-bit words of a key, 1)."""
         return np.zeros((len(self._words), 1), np.uint64)
 
-    def chosen(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> Keys:
-        """Adds the choice of a further knob to the keys, in place, and returns them.
+    def add_choice(self, keys: Keys, knob: int, picks: npt.NDArray[np.integer]) -> None:
+        """Adds the choice of a further knob to the keys, in place.
 
         ``picks``: index of the choice per key; the knob must not have been added before.
         """
         word, stride = self._digits[knob]
         keys[word] += picks.astype(np.uint64) * np.uint64(stride)
-        return keys
 
     def encode(self, index: Indices) -> Keys:
         """Returns the keys of complete configurations: an array (64-bit words of a key, configurations).
@@ -78,7 +77,7 @@ class RowKeys:
         """
         keys = np.zeros((len(self._words), len(index)), np.uint64)
         for knob in range(len(self.sizes)):
-            keys = self.chosen(keys, knob, index[:, knob])
+            self.add_choice(keys, knob, index[:, knob])
         return keys
 
     def decode(self, keys: Keys) -> Indices:
@@ -177,14 +176,17 @@ class Walk:
             allowed &= table.holds_for_each(block.picks, step.knob)
         rows, picks = np.nonzero(allowed)
         grown = block.of(rows)
-        self.keys.chosen(grown.keys, step.knob, picks)
+        self.keys.add_choice(grown.keys, step.knob, picks)
         grown.picks[step.knob] = picks.astype(self.keys.dtype)
         for rule in step.rules:
             grown = grown.of(np.flatnonzero(rule.holds(grown.picks)))
         return Block(grown.keys, {knob: grown.picks[knob] for knob in grown.picks.keys() & step.kept})
 
     def parts(self, depth: int, block: Block) -> Iterator[Block]:
-        """Yields a block in parts of at most BLOCK_ROWS (65536) combinations in the step at ``depth``."""
+        """Yields a block in parts, each of at most BLOCK_ROWS (65536) combinations with choices of a step.
+
+        ``depth``: index of the step. A part has at least one configuration.
+        """
         choices = self.steps[depth].choices if depth < len(self.steps) else 1
         size = max(1, BLOCK_ROWS // choices)
         for start in range(0, block.rows, size):
@@ -193,9 +195,10 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class Visited:
-    """The result of one step of an enumeration: the keys of complete configurations that it found, if any.
+    """The result of one step of an enumeration.
 
-    ``visits``: how many partial configurations the step visited.
+    ``keys``: of the complete configurations that it found; none, except after the last knob. ``visits``: how
+    many partial configurations the step visited; 0 after the last knob.
     """
 
     keys: Keys
@@ -390,6 +393,7 @@ def _all(space: SearchSpace, pilot: _Sample, limit: int) -> Keys | None:
 
 def _sampled(walk: Walk, limit: int) -> _Sample:
     block = walk.root()
+    # kept / all allowed partial configurations so far: x / share estimates the x of a whole enumeration
     share = 1.0
     visits = 0.0
     if block is None:
@@ -399,14 +403,14 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
         parents = _smallest_hashes(block, max(1, GROWN_LIMIT // step.choices), 2 * depth)
         share *= parents.rows / max(1, block.rows)
         visits += parents.rows * step.choices / share
-        blocks = [walk.grown(depth, part) for part in walk.parts(depth, parents)]
-        blocks = [block for block in blocks if block.rows]
-        if not blocks:
+        grown_parts = [walk.grown(depth, part) for part in walk.parts(depth, parents)]
+        grown_parts = [part for part in grown_parts if part.rows]
+        if not grown_parts:
             return _Sample(block.keys[:, :0], share, visits)
         picks = {}
-        for knob in blocks[0].picks:
-            picks[knob] = np.concatenate([block.picks[knob] for block in blocks])
-        grown = Block(np.concatenate([block.keys for block in blocks], axis=1), picks)
+        for knob in grown_parts[0].picks:
+            picks[knob] = np.concatenate([part.picks[knob] for part in grown_parts])
+        grown = Block(np.concatenate([part.keys for part in grown_parts], axis=1), picks)
         block = _smallest_hashes(grown, limit, 2 * depth + 1)
         share *= block.rows / grown.rows
     return _Sample(block.keys, share, visits)

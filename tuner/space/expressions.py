@@ -49,8 +49,9 @@ ARGUMENTS = {"min": (2, 8), "max": (2, 8), "abs": (1, 1), "ceil_div": (2, 2)}  #
 
 
 def evaluate(node: ast.expr, values: Mapping[str, Operand]) -> Partial:
-    """Returns the value of an expression's syntax tree, elementwise where names stand for columns.
+    """Returns the value of an expression's syntax tree, and where it is undefined (division by zero).
 
+    Elementwise if names stand for columns.
     ``node``: a tree that ``parse`` has checked. Raises KeyError for a missing name, TypeError for misused
     text, OverflowError for a power above 1024 bits or a result that no float can hold.
     """

@@ -110,10 +110,10 @@ class FeasibleSet:
         """Returns the configuration with index ``row``. Raises IndexError outside of ``0 .. rows - 1``."""
         if not 0 <= row < self.rows:
             raise IndexError(f"row {row} of {self.rows}")
-        number = int(np.searchsorted(self._ends, row, side="right"))
-        space = self.spaces[number]
-        index = self.index[number]
-        picks = index[row - (int(self._ends[number]) - len(index))]
+        strategy = int(np.searchsorted(self._ends, row, side="right"))
+        space = self.spaces[strategy]
+        index = self.index[strategy]
+        picks = index[row - (int(self._ends[strategy]) - len(index))]
         values = {knob.name: knob.choices[int(pick)] for knob, pick in zip(space.knobs, picks, strict=True)}
         return Candidate.of(space.strategy, values)
 
@@ -144,7 +144,10 @@ class FeasibleSet:
         return tuple(enumeration.first_broken_preference(space, index) for space, index in pairs)
 
     def part(self, is_in: npt.NDArray[np.bool_]) -> "FeasibleSet":
-        """Returns the set of the configurations for which ``is_in``, one truth value per row, is True."""
+        """Returns the set of the configurations for which ``is_in``, one truth value per row, is True.
+
+        Their indices count anew, in the same order.
+        """
         if is_in.all():
             return self
         index = [rows.index[is_in[part]] for rows, part in zip(self.sets, self._parts(), strict=True)]
@@ -179,7 +182,7 @@ class FeasibleSet:
         return tuple(name for name in self._space_named(candidate).names if name not in values)
 
     def count_of(self, candidate: Candidate) -> int:
-        """Returns how many configurations have the values of a partial candidate.
+        """Returns how many configurations of the set (or sample) have the values of a partial candidate.
 
         Raises UsageError for an unknown strategy, knob or value.
         """
@@ -247,10 +250,10 @@ class FeasibleSet:
         for column, (name, values) in zip(columns[1:], levels.items(), strict=True):
             for space, index, part in zip(self.spaces, self.index, self._parts(), strict=True):
                 if name in space.names:
-                    number = space.names.index(name)
-                    choices = space.knobs[number].choices
+                    knob_index = space.names.index(name)
+                    choices = space.knobs[knob_index].choices
                     codes = np.array(list(map(values.index, choices)), np.int32)
-                    column[part] = codes[index[:, number]]
+                    column[part] = codes[index[:, knob_index]]
         stands_for = (tuple(space.strategy for space in self.spaces), *map(tuple, levels.values()))
         return Matrix(columns.T, ("strategy", *levels), is_ordinal, cardinality, stands_for)
 

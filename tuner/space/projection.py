@@ -60,7 +60,7 @@ class Projection:
 
 @dataclass(frozen=True, eq=False)
 class _Checks:
-    """What is checked when a knob gets a value: the constraints that name it and otherwise earlier knobs."""
+    """What is checked when a knob gets a value: the constraints that name it, and else only earlier knobs."""
 
     tables: tuple[ConstraintTable, ...]
     rules: tuple[Rule, ...]  # without a table

@@ -162,7 +162,11 @@ def _own(stored: Any) -> TunerMetadata:
 def _points_by_strategy(
     tried: list[Result], knobs: dict[str, dict[str, list[Raw]]], name: str
 ) -> tuple[Points, ...]:
-    """Returns the configurations by strategy; a file without strategies has one, named after the file."""
+    """Returns the configurations by strategy.
+
+    ``knobs``: strategy -> knob -> choices, of a file that tuner wrote; {}: of another autotuner, all of whose
+    configurations get one strategy, named ``name``.
+    """
     entries: dict[str, list[int]] = {}
     for index, result in enumerate(tried):
         strategy = str(result["configuration"][STRATEGY]) if knobs else name
@@ -211,7 +215,11 @@ def _outcome(result: Result, unit_s: float) -> RecordedTime | Failure:
 
 
 def _time_s(result: Result, unit_s: float) -> float | None:
-    """Returns the measurement named "time", else the first objective, in seconds; None for no valid time."""
+    """Returns the measurement named "time", else the first objective, in seconds; None for no valid time.
+
+    ``unit_s``: seconds of the file's unit, for a measurement without one. Raises UsageError if the
+    measurement's unit is not one of time.
+    """
     measured = {measurement["name"]: measurement for measurement in result.get("measurements") or ()}
     name = TIME if TIME in measured else next(iter(result.get("objectives") or ()), TIME)
     if name not in measured:

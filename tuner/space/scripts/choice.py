@@ -246,10 +246,10 @@ def first_configuration(
 ) -> tuple[Candidate, Script] | None:
     """Returns the first preferred configuration of the shipped search space, and its script for one thread.
 
-    That is the first feasible one, without a broken preference, that the file lists under ``first``. If there
-    is none: from the first strategy with a feasible configuration, the first one without a broken preference,
-    else the first one. ``skipped``: number of configurations to skip in this order, because they did not
-    compile in time. None if no strategy supports the problem on the machine, or no configuration is left.
+    The order: first the feasible ones, without a broken preference, that the file lists under ``first``; then
+    of each strategy with a feasible configuration the first one without a broken preference, else its first
+    one. ``skipped``: number of configurations to skip in this order, because they did not compile in time.
+    None if no strategy supports the problem on the machine, or no configuration is left.
     """
     space_file = load_space_file(default_space_file())
     chosen = choose((), space_file)
@@ -274,9 +274,9 @@ def why_no_strategy(problem: Problem, machine: Machine) -> str:
 
 
 def _preferred(able: tuple[SearchSpace, ...], listed: tuple[Candidate, ...]) -> Iterator[Candidate]:
-    """Yields the listed configurations that break no preference, by search space, then one more.
+    """Yields the listed configurations that break no preference, by search space.
 
-    The last one is the first preferred configuration of the first search space that is not empty.
+    Then, of each search space that is not empty, its first preferred configuration, else its first one.
     """
     yielded = set()
     for space in able:

@@ -96,7 +96,10 @@ def _described(description: dict[str, ir.Attribute], where: str) -> tuple[Option
 
 
 def _integers(bounds: dict[str, int], where: str) -> list[int]:
-    """Returns the integers from min to max, both included, that satisfy step, divisible_by and divides."""
+    """Returns the integers from min to max, both included, that satisfy step, divisible_by and divides.
+
+    ``bounds``: these five keys, each with a number; only max, or divides, must be there. Raises UsageError.
+    """
     for key in ("step", "divisible_by", "divides"):
         if bounds.get(key, 1) < 1:
             raise UsageError(f"{where}: options.{key}: found {bounds[key]}, allowed 1 or more")
@@ -200,9 +203,9 @@ def conditions(op: ir.Operation) -> tuple[str | None, ...]:
         parent = parent.operation
         if parent.name == ALTERNATIVES:
             blocks = [list(region.blocks) for region in parent.regions]
-            number = next(index for index, inside in enumerate(blocks) if op.block in inside)
+            region_index = next(index for index, inside in enumerate(blocks) if op.block in inside)
             decider = _decider(parent)
-            outermost_first.insert(0, None if decider is None else f"{decider} == {number}")
+            outermost_first.insert(0, None if decider is None else f"{decider} == {region_index}")
         op = parent
     return tuple(outermost_first)
 

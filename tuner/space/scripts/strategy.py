@@ -169,7 +169,7 @@ class Binder:
         }
 
     def _partitions(self, candidate: Candidate) -> tuple[Partition, ...]:
-        """Returns the partitions of C, one per thread; () for a problem that is no matmul."""
+        """Returns the partitions of C, one per thread; () for a problem that is not scheduled as a matmul."""
         if isinstance(self.problem, TextProblem):
             scheduled = self.problem.scheduled_as
             return () if isinstance(scheduled, TextProblem) else partition(scheduled, 1, "none", 1)
@@ -202,7 +202,8 @@ def _join(parts: Iterator[str]) -> str:
 def _multiple(knobs: dict[str, Value]) -> int:
     """Returns a number that divides the extents of all partitions but the last, so that no tile is cut.
 
-    Knobs of AMX strategies count accumulator tiles of 16 x 16; knobs of other strategies rows and columns.
+    Knobs of AMX strategies count accumulator tiles of 16 x 16; knobs of other strategies rows and columns. 1
+    for a strategy without such knobs.
     """
     axis = "n" if knobs.get("split") == "n" else "m"
     knob = knobs.get(f"tile_{axis}")
