@@ -69,8 +69,8 @@ def exported(
         constants: whether a script has plain constants in place of knobs.
 
     Raises UsageError for a trial without a script, for "script" and "provenance" of a failed trial, for "ptx"
-    or "cubin" where none is stored, and for a replay. Raises TunerError where the
-    payload cannot be transformed.
+    or "cubin" where none is stored, and for a replay. Raises TunerError where the payload cannot be
+    transformed.
     """
     require_bound(trial)
     if not trial.script:
@@ -129,7 +129,7 @@ def stock_file(script_file: Path) -> Path:
 
 
 def _with_knob_options(run: Run, trial: StoredTrial) -> str:
-    """Returns a trial's script in which each knob lists the values that leave the rest as it is.
+    """Returns a trial's script in which each knob also lists other allowed values (``with_knob_options``).
 
     The script is returned as stored for a user's strategy, and where the search space is of another version.
     """

@@ -52,7 +52,10 @@ def run_query(**conditions: Any) -> RunQuery:
 
 
 def _conditions(asker: str, query: type[TrialQuery | RunQuery], conditions: dict[str, Any]) -> dict[str, Any]:
-    """Returns the arguments of ``query``: its TaskQuery as ``task``, and the other conditions."""
+    """Returns the arguments of ``query``: its TaskQuery as ``task``, and the other conditions.
+
+    Changes ``conditions``. ``asker`` begins the message of a UsageError for an unknown name.
+    """
     if "op" in conditions:  # as on the command line
         conditions["operation"] = conditions.pop("op")
     types = _types_of_conditions(query)

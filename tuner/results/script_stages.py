@@ -47,9 +47,10 @@ def script_stages(
 ) -> ScriptStages:
     """Returns the texts after each stage up to ``last``, one of ``SCRIPT_STAGES``.
 
-    A ``last`` after PAYLOAD gives all texts up to CODE. Compiles in child processes. SOURCE is the payload
-    before the script, PAYLOAD after it; then on a CPU "loops", on a GPU "kernels" (outlined) and "nvvm" (the
-    LLVM dialect for GPUs); CODE is LLVM dialect or PTX, ASSEMBLY machine code if a disassembler is installed.
+    Any ``last`` after PAYLOAD gives at least the texts up to CODE. Compiles in child processes. SOURCE is the
+    payload before the script, PAYLOAD after it; then on a CPU "loops", on a GPU "kernels" (outlined) and
+    "nvvm" (the LLVM dialect for GPUs); CODE is LLVM dialect or PTX, ASSEMBLY machine code if a disassembler
+    is installed.
     A stage that fails ends the texts; ``failure`` says why.
     """
     backend = backends.target(target)

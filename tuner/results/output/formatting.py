@@ -78,7 +78,8 @@ def varying_columns(
 ) -> tuple[Row, list[Row], list[str]]:
     """Returns (header, rows, lines) without those columns of ``names`` that are equal in all rows.
 
-    ``lines`` has one line that states their values, to print below the table; it is [] if there are none.
+    ``lines`` has one line that states their values, to print below the table; it is [] if there are none. A
+    table of one row keeps all columns.
     """
     kept = []
     shared = []

@@ -189,7 +189,8 @@ def _settings_of(started: events.RunStarted | None) -> RunSettings | None:
 def compiling_text(started: events.RunStarted) -> str:
     """Returns the progress text until a run's first trial ends: "compiling candidates".
 
-    For a resumed run: "going on after 12 trials".
+    Or "compiling the initial configurations" if the run has some; for a resumed run with trials "going on
+    after 12 trials".
     """
     if started.proposed_before:
         return f"going on after {count_text(started.proposed_before, 'trial')}"

@@ -5,7 +5,7 @@ lines of one subject, [] where there is nothing to print.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from tuner.analysis.ratios import (
     Comparable,
@@ -35,6 +35,7 @@ TIED_SHOWN = 8  # trials
 REASONS_SHOWN = 3  # kinds of failure
 FEW_ROWS = 16  # of A: reading the weights takes most of the time of such a quantized matmul
 USUAL_SOURCES = ("measured", "measured by FMA", SHIPPED)  # of a roofline's flop/s, that need no mention
+MEASURED_BY = "measured by "  # begins others of these sources
 
 
 def gpu_lines(measurement: Measurement) -> list[str]:
@@ -102,7 +103,10 @@ def tune_lines(tuned: "TunedRun", selected: SelectedResult, database_text: str =
 
 
 def ratio_lines(run: Run, best: StoredTrial) -> list[str]:
-    """Returns a line on the best trial's speed relative to the baseline's; [] without a baseline."""
+    """Returns the line of ``tuner tune`` on the best trial's speed relative to the baseline's.
+
+    [] without a baseline. In ``tuner show``, ``baseline_text`` says it.
+    """
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return []
@@ -181,7 +185,8 @@ def tied_lines(selected: SelectedResult, run: Run, database_text: str = "") -> l
     if is_unreliable or not selected.can_separate:
         return [
             f"unclear   this round of timing cannot separate it from {noun} {', '.join(text)}{more}",
-            *([] if is_unreliable else [_again_line(run, database_text)]),  # else in the line on reliability
+            # ``unreliable_lines`` has the command already
+            *([] if is_unreliable else [_again_line(run, database_text)]),
         ]
     why = "not shown to differ by more than noise; the simplest script is taken"
     return [f"tied      with {noun} {', '.join(text)}{more}: {why}"]
@@ -257,15 +262,14 @@ def verified_lines(
         exported = f"--trial {promising[0].id} -o verified.mlir"
     else:
         exported = "--trial ID -o verified.mlir"
-    here = ": their code cannot run on this processor, nothing of them was verified"
-    is_here = run.settings.target.is_on_cpu
-    if is_here:
+    not_run_text = ": their code cannot run on this processor, nothing of them was verified"
+    if run.settings.target.is_on_cpu:
         why = "code for another processor is not timed"
     else:
         why = f"target {run.settings.target} has no clock"
     return [
         f"verified  {counts.verified} of {count_text(counts.proposed, 'trial')} of run {run.id}",
-        *([f"compiled  {counts.compiled} only{here}"] if counts.compiled else []),
+        *([f"compiled  {counts.compiled} only{not_run_text}"] if counts.compiled else []),
         f"problem   {run.settings.problem.key}, for {run.machine.name}",
         f"times     none: {why}, nothing is ranked",
         *order_lines(promising, facts),
@@ -358,21 +362,26 @@ def roofline_text(run: Run, roofline: Roofline, best: StoredTrial) -> str:
     """Returns the roofline's limits and, if its time is reliable, the best trial's share of the roofline."""
     problem = run.settings.problem
     median_s = timed(best).median_s
-    reads_memory = _reads_memory(run)
-    reached = _reached(run, median_s)
-    roofline = roofline.raised(*reached)
+    work = _work(run, median_s)
+    roofline = roofline.raised(*work)
     how = SHIPPED if roofline.flop_source == SHIPPED else "measured"
-    limits = f"{roofline.bytes_per_s / 1e9:.1f} GB/s, {how}"
-    source = "" if roofline.flop_source in USUAL_SOURCES else f", {roofline.flop_source}"
-    source = source.replace(", measured by", " by")  # the bandwidth is measured as well
-    limits = f"{speed_text(roofline.flop_per_s / 1e9)}{source} and {limits}"
+    speed = f"{speed_text(roofline.flop_per_s / 1e9)}{_source_text(roofline.flop_source)}"
+    limits = f"{speed} and {roofline.bytes_per_s / 1e9:.1f} GB/s, {how}"
     who = "this GPU" if run.machine.chip else count_text(run.settings.threads, "thread")
     if not best.reliability.is_reliable:
         return f"no share, as the time is unreliable; {who} can do {limits}"
-    share = f"{roofline.share(*reached):.1%} of what {who} can do ({limits})"
-    if not reads_memory or problem.sizes[0] > FEW_ROWS:
+    share = f"{roofline.share(*work):.1%} of what {who} can do ({limits})"
+    if not _reads_memory(run) or problem.sizes[0] > FEW_ROWS:
         return share
     return f"{share}, {problem.bytes / median_s / roofline.bytes_per_s:.0%} of read bandwidth"
+
+
+def _source_text(flop_source: str) -> str:
+    if flop_source in USUAL_SOURCES:
+        return ""
+    if flop_source.startswith(MEASURED_BY):  # the bandwidth, printed next, is measured as well
+        return f" by {flop_source.removeprefix(MEASURED_BY)}"
+    return f", {flop_source}"
 
 
 def _reads_memory(run: Run) -> bool:
@@ -383,17 +392,25 @@ def _reads_memory(run: Run) -> bool:
     return bool(problem.weights) and is_evicted
 
 
-def _reached(run: Run, median_s: float) -> tuple[int, int, int, float]:
+class _Work(NamedTuple):
+    flop: int
+    moved_bytes: int
+    cache_bytes: int  # of the last-level cache; 0: the operands are read from memory in any case
+    time_s: float
+
+
+def _work(run: Run, median_s: float) -> _Work:
     problem = run.settings.problem
-    return problem.flop, problem.bytes, 0 if _reads_memory(run) else run.machine.l3_bytes, median_s
+    cache_bytes = 0 if _reads_memory(run) else run.machine.l3_bytes
+    return _Work(problem.flop, problem.bytes, cache_bytes, median_s)
 
 
 def roofline_share(run: Run, trial: StoredTrial) -> float | None:
     """Returns the share of a run's roofline that a trial reaches; None if unknown, or if it is unreliable."""
     if run.roofline is None or trial.best_s is None or not trial.reliability.is_reliable:
         return None
-    reached = _reached(run, timed(trial).median_s)
-    return run.roofline.raised(*reached).share(*reached)
+    work = _work(run, timed(trial).median_s)
+    return run.roofline.raised(*work).share(*work)
 
 
 def libraries_lines(run: Run) -> list[str]:
@@ -418,7 +435,10 @@ def libraries_lines(run: Run) -> list[str]:
 
 
 def baseline_text(run: Run, best: StoredTrial) -> str:
-    """Returns the best trial's speed relative to the baseline's, or why not; '' without a baseline."""
+    """Returns text for ``tuner show``: the best trial's speed relative to the baseline's.
+
+    Or why there is no ratio; '' without a baseline.
+    """
     compared = against_baseline(run, best)
     if run.baseline is None or compared is None:
         return ""

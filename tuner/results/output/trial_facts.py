@@ -18,7 +18,10 @@ BUSIEST_SHOWN = 3  # limiting parts of a GPU, by predicted cycles
 
 
 def trial_lines(trial: StoredTrial) -> list[str]:
-    """Returns the main facts about one trial, as lines for ``tuner show ID``."""
+    """Returns the main facts about one trial, as lines for ``tuner show ID``.
+
+    Raises UsageError if the stored script was altered.
+    """
     require_unaltered(trial)
     record = trial.record
     source = trial.record.reused_from

@@ -142,7 +142,10 @@ def _audited(
 def _verified_again(
     backends: Backends, store: "Store", audited: Audited, script: Script, seed: int
 ) -> Audited:
-    """Verifies code that has not changed; a trial that is found wrong becomes a failed one."""
+    """Verifies code that has not changed; returns ``audited`` if it is right, or cannot run here.
+
+    Else FAILED, and the stored trial becomes a failed one; NOT_EVALUATED if the code could not be verified.
+    """
     trial = audited.trial
     record = audited.trial.record
     if not backends.target(record.target).status().is_available:

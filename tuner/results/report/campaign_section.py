@@ -57,7 +57,7 @@ class PortfolioCurve:
         """Returns the ticks of the axis of efficiency: (y, label)."""
         count = round((1 - self.bottom) / STEP)
         step = max(1, -(-count // 5))
-        shares = [self.bottom + STEP * number for number in range(0, count + 1, step)]
+        shares = [self.bottom + STEP * index for index in range(0, count + 1, step)]
         return tuple((self.y(share), f"{100 * share:.0f}%") for share in shares)
 
     @property
@@ -133,7 +133,7 @@ class TimeMap:
     """The map of a campaign's times: a line per problem, a column per configuration; in SVG units."""
 
     problems: tuple[str, ...]  # labels of the lines
-    columns: tuple[int, ...]  # numbers of the configurations with a time, most timed first
+    columns: tuple[int, ...]  # indices of the configurations with a time, most timed first
     cells: tuple[TimedCell, ...]
 
     @property
@@ -192,7 +192,7 @@ class CampaignSection:
     """The section of a report about a campaign: map of times, curve of portfolios, the worst choices."""
 
     campaign: Campaign
-    columns: tuple[Candidate, ...]  # the numbered configurations of the map, from 0
+    columns: tuple[Candidate, ...]  # the configurations of the map, which shows their indices
     time_map: TimeMap | None  # None: nothing was timed
     curve: PortfolioCurve | None  # None: too little was timed, or a time is unreliable
     choices: tuple[HeldOutChoice, ...]  # the 10 least efficient with a time, the least first

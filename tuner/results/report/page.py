@@ -142,9 +142,9 @@ def gathered(
 ) -> Report:
     """Returns the report of the latest ``limit`` runs, and of each problem's best result in the database.
 
-    ``run``: show only this run; ``campaign``: show its first ``limit`` runs, and the best results of their
-    problems. ``passes``: gives pass timings of best trials. Raises UsageError for a limit below 1 or an
-    unknown run.
+    ``run``: show only this run, and the best result of its problem; ``campaign``: show its first ``limit``
+    runs, and the best results of their problems. ``passes``: gives pass timings of best trials. Raises
+    UsageError for a limit below 1 or an unknown run.
     """
     if limit < 1:
         raise UsageError(f"limit: found {limit}, allowed 1 or more")
