@@ -93,7 +93,7 @@ class GgufFile:
         return tuple(self._tensors)
 
     def metadata(self, prefix: str) -> dict[str, Any]:
-        """Returns the values whose keys begin with ``prefix``, without it: numbers, strings, lists."""
+        """Returns key -> value (number, string, list); only keys that begin with ``prefix``, without it."""
         keys = [key for key in self._fields if key.startswith(prefix)]
         return {key.removeprefix(prefix): self._fields[key].contents() for key in keys}
 
@@ -167,12 +167,12 @@ def _signed_nibbles(unsigned: Bytes) -> npt.NDArray[np.int8]:
 
 
 def _fives(nibbles: Bytes, fifth_bits: Bytes) -> npt.NDArray[np.int8]:
-    """Returns u - 16 for u of 5 bits; both (..., 32)."""
+    """Returns u - 16, (..., 32), for unsigned u of 5 bits: its low 4 bits, and its fifth bit as 0 or 1."""
     return (nibbles | fifth_bits << 4).view(np.int8) - np.int8(16)
 
 
 def _nibbles_of_group(packed: Bytes) -> Bytes:
-    """Returns the nibbles of groups as bytes: (..., 16) of low and high ones become (..., 32)."""
+    """Returns nibbles as bytes: 16 bytes (..., 16) become 32, first all low nibbles, then the high ones."""
     return np.concatenate((packed & NIBBLE, packed >> 4), axis=-1)
 
 
@@ -187,7 +187,10 @@ def _q4_1(blocks: Bytes) -> GroupedIntegers:
 
 
 def _fifth_bits(words: Bytes) -> Bytes:
-    """Returns the 32 bits of each 4 bytes, the lowest first."""
+    """Returns bits, the fifth ones of 32 numbers, as bytes of 0 and 1: (..., 4) becomes (..., 32).
+
+    The lowest bit of the first byte comes first.
+    """
     return np.unpackbits(np.ascontiguousarray(words), axis=-1, bitorder="little")
 
 

@@ -55,7 +55,7 @@ def watch_thread() -> None:
 
 
 def _own_stack() -> tuple[int, int]:
-    """Returns the lowest address of the calling thread's stack, and its bytes."""
+    """Returns the lowest address of the calling thread's stack, and its bytes; (0, 0) if unknown."""
     attributes = (ctypes.c_uint64 * 8)()  # pthread_attr_t: 56 bytes
     lowest = ctypes.c_void_p()
     size = ctypes.c_size_t()

@@ -163,7 +163,7 @@ def offers(processor: DescribedProcessor) -> bool:
 def flags_of(cpuinfo: str) -> set[str]:
     """Returns the flags of the first processor in the text of /proc/cpuinfo.
 
-    Set() if the text has no flags.
+    An empty set if the text has no flags.
     """
     flags: set[str] = set()
     for architecture in ARCHITECTURES:

@@ -129,8 +129,8 @@ def merged_object(code: bytes, called: Mapping[str, bytes], function: str) -> by
 
 
 def _indices(elf: ElfObject, start: int) -> dict[int, int]:
-    """Returns the sections' new numbers from ``start`` on, by their old numbers."""
-    return dict(zip(map(attrgetter("number"), elf.sections), count(start), strict=False))
+    """Returns {index of a section in ``elf``: its new index}; the new ones count from ``start``."""
+    return dict(zip(map(attrgetter("index"), elf.sections), count(start), strict=False))
 
 
 def _merged(
@@ -138,7 +138,7 @@ def _merged(
 ) -> LinkedSection:
     relocations = []
     for relocation in elf.relocations:
-        if relocation.section == section.number:
+        if relocation.section == section.index:
             target, offset = _target(relocation.symbol, indices)
             if target in defined:
                 target, offset = defined[str(target)]
@@ -174,7 +174,7 @@ def linkable_object(codes: Mapping[str, bytes], function: str, table: str, array
 
 def _linked(section: ElfSection, elf: ElfObject, indices: Mapping[int, int]) -> LinkedSection:
     content = bytearray(section.content)
-    of_section = [relocation for relocation in elf.relocations if relocation.section == section.number]
+    of_section = [relocation for relocation in elf.relocations if relocation.section == section.index]
     linked = partial(_linked_relocation, section=section, content=content, indices=indices)
     relocations = tuple(map(linked, of_section))
     has_addresses = ADDRESS in map(attrgetter("type"), relocations)
@@ -286,7 +286,7 @@ class _Names:
         self.content = b"\0"
 
     def add(self, name: str) -> int:
-        """Returns the offset in the table at which ``name`` begins; adds the name if it is not there."""
+        """Adds ``name`` to the end of the table; returns its offset there. Adds nothing for "": returns 0."""
         if not name:
             return 0
         start = len(self.content)

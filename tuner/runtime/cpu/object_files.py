@@ -68,7 +68,7 @@ ABSOLUTE = 0xFFF1  # SHN_ABS
 class ElfSection:
     """A section that is loaded: its bytes (zeros for .bss), and its alignment in bytes."""
 
-    number: int
+    index: int  # in the file's table of sections
     content: bytes
     alignment: int
     is_code: bool
@@ -136,7 +136,7 @@ def read_object(code: bytes) -> ElfObject:
         count = fields[12]
         names = fields[13]
         headers = [
-            _Header._make(SECTION.unpack_from(code, first + number * SECTION.size)) for number in range(count)
+            _Header._make(SECTION.unpack_from(code, first + index * SECTION.size)) for index in range(count)
         ]
         sections = []
         for index, header in enumerate(headers):
@@ -151,7 +151,7 @@ def read_object(code: bytes) -> ElfObject:
             if header.type == SYMBOL_TABLE
             for name, _, _, section, value, _ in SYMBOL.iter_unpack(_part(code, header))
         )
-        relocations = tuple(_relocations(code, headers, {section.number for section in sections}, symbols))
+        relocations = tuple(_relocations(code, headers, {section.index for section in sections}, symbols))
         return ElfObject(tuple(sections), symbols, relocations)
     except (struct.error, IndexError) as error:
         raise ValueError("the object file is cut off or damaged") from error
@@ -208,7 +208,7 @@ class LoadedObject:
         self._memory = mmap.mmap(-1, size)
         start = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         for section in elf.sections:
-            at = offsets[section.number]
+            at = offsets[section.index]
             self._memory[at : at + len(section.content)] = section.content
         libraries = list(map(ctypes.CDLL, LIBRARIES))
         for relocation in elf.relocations:
@@ -257,7 +257,10 @@ def _stubs(relocations: tuple[Relocation, ...]) -> dict[ElfSymbol, int]:
 
 
 def _write_field(memory: mmap.mmap, at: int, start: int, type_: int, target: int) -> None:
-    """Writes the address ``target`` into the field at an offset of the memory that begins at ``start``."""
+    """Writes the address ``target`` into ``memory`` at the offset ``at``, as a relocation of ``type_`` says.
+
+    ``start``: address of the memory.
+    """
     fields = FIELDS[own_architecture().name]
     if type_ in fields:
         form, is_relative = fields[type_]
@@ -280,13 +283,16 @@ def _write_field(memory: mmap.mmap, at: int, start: int, type_: int, target: int
 
 
 def _layout(sections: tuple[ElfSection, ...], stubs_bytes: int) -> tuple[dict[int, int], int, int]:
-    """Returns (offset by section, bytes of code with the stubs after it, bytes of everything)."""
+    """Places sections in memory, code first; returns ({section's index: offset}, code bytes, all bytes).
+
+    Both numbers of bytes are whole pages; the pages of code have room for the stubs at their end.
+    """
     offsets: dict[int, int] = {}
     at = code_bytes = 0
     for section in sorted(sections, key=lambda section: not section.is_code):
         if not section.is_code and not code_bytes:
             at = code_bytes = _rounded(at + stubs_bytes, PAGE_BYTES)
-        at = offsets[section.number] = _rounded(at, section.alignment)
+        at = offsets[section.index] = _rounded(at, section.alignment)
         at += len(section.content)
     if not code_bytes:
         at = code_bytes = _rounded(at + stubs_bytes, PAGE_BYTES)

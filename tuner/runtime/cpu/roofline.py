@@ -168,8 +168,8 @@ def multiply_add_loops(
 ) -> tuple[str, tuple[MultiplyAddLoop, ...]]:
     """Returns (MLIR text, loops): a function with a multiply-add loop for each number of independent sums.
 
-    They use the fastest instructions of ``machine``; for AMX tiles there is only one. ``dtype``: f32, f64,
-    bf16, or i8.
+    The loops use the fastest instructions of ``machine``; for AMX tiles there is only one loop. ``dtype``:
+    f32, f64, bf16, or i8.
     """
     machine = _without_refused_tiles(machine)
     if peak_set(dtype, machine) in TILE_SETS:

@@ -35,7 +35,11 @@ class TeamThreads:
     """Threads that run compiled functions; started at the first use, and again after a fork."""
 
     def __init__(self, member: Callable[[int], None], capacity: int) -> None:
-        """Reserves slots; ``member`` runs what is posted in a slot until a function of address 0."""
+        """Reserves slots for ``capacity`` threads, and starts none.
+
+        ``member``: what each thread calls with the address of its slot; it runs the functions that are posted
+        there, until one of address 0.
+        """
         self._member = member
         self._capacity = capacity
         self._processors: tuple[int, ...] = ()  # that the threads are pinned to
@@ -78,7 +82,7 @@ class TeamThreads:
         self._member(slot)
 
     def post(self, calls: Iterable[tuple[int, int]]) -> None:
-        """Writes (function address, argument address) pairs into the threads' slots.
+        """Writes (function address, argument address) pairs into the threads' slots, one per slot, in order.
 
         The work begins when compiled code (``thread_team.mlir``) signals the threads.
         """

@@ -30,7 +30,7 @@ class GpuSensors:
     """The sensors of one GPU, read through NVML: clocks, temperature, power, and what limits the clocks."""
 
     def __init__(self, bus: str) -> None:
-        """Takes the GPU's PCI address, "00000000:3b:00.0". Raises SensorsError where NVML has none."""
+        """Takes the GPU's PCI address, "00000000:3b:00.0". Raises SensorsError without NVML or such a GPU."""
         try:
             self._nvml: Any = importlib.import_module(MODULE)
         except ImportError as error:

@@ -165,8 +165,8 @@ class Worker:
         """Begins a call of the child's service; does not wait.
 
         ``stage``: of the Failure that a crash becomes. ``data_bytes``: of the constants that the call maps,
-        for which it may have more memory. Raises RuntimeError if a call is in progress,
-        TunerError if no process can be started.
+        for which it may have more memory. Raises RuntimeError if a call is in progress, TunerError if no
+        process can be started.
         """
         if self._call is not None:
             raise RuntimeError(f"{self._spec.name} worker is busy")
