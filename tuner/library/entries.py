@@ -214,7 +214,10 @@ def _is_on_cpu(group: BestGroup) -> bool:
 
 
 def _notes(key: str, fastest: RunResult, chosen: RunResult | None) -> list[str]:
-    """Returns a note if a problem's library entry is not its fastest trial, else none."""
+    """Returns a list of one note if a problem's library entry is not its fastest trial, else [].
+
+    ``chosen``: the entry's result; None: the problem has no entry.
+    """
     ops = ", ".join(custom_ops(fastest.best.script_text))
     if chosen is None:
         return [f"{key}: every timed script calls tuner's transform ops (trial {fastest.best.id}: {ops})"]

@@ -62,7 +62,7 @@ INDEX_A = {"nn": "i * k + l", "nt": "i * k + l", "tn": "l * m + i"}  # layout ->
 INDEX_B = {"nn": "l * n + j", "nt": "j * k + l", "tn": "l * n + j"}  # layout -> element (l, j) of B
 STORED_A = {"nn": "m x k", "nt": "m x k", "tn": "k x m (transposed)"}
 STORED_B = {"nn": "k x n", "nt": "n x k (transposed)", "tn": "k x n"}
-SCRATCH = -1  # in place of the number of an operand
+SCRATCH = -1  # in place of the index of an operand
 LINE_BYTES = 24  # of an image, in one line of C
 
 
@@ -265,7 +265,7 @@ class GpuImage:
 class GpuBuffer:
     """A buffer of a kernel: an operand of the call, or scratch memory."""
 
-    operand: int  # its number among the operands of the call; SCRATCH for memory of the kernel's own
+    operand: int  # its index among the operands of the call; SCRATCH for memory of the kernel's own
     bytes: int
     is_zeroed: bool
 
@@ -274,8 +274,8 @@ class GpuBuffer:
 class GpuArgument:
     """An argument of a launch: a buffer's address, or a tensor map (CUtensorMap) of the buffer."""
 
-    buffer: int  # its number
-    map: int | None  # number of the kernel's tensor map; None: the address
+    buffer: int  # its index among the kernel's buffers
+    map: int | None  # index of the kernel's tensor map; None: the address
 
 
 @dataclass(frozen=True)
@@ -295,7 +295,7 @@ class GpuKernel:
 
     entry: LibraryEntry
     function: CFunction
-    image: int  # its number among the images of the library
+    image: int  # its index among the images of the library
     buffers: tuple[GpuBuffer, ...]
     launches: tuple[GpuLaunch, ...]
     maps: tuple[str, ...]  # tensor maps as C initializers
@@ -314,29 +314,29 @@ def image_of(program: KernelCode) -> GpuImage:
 def gpu_kernel(entry: LibraryEntry, program: KernelCode, prefix: str, image: int) -> GpuKernel:
     """Returns a library entry with its compiled program, for C code; ``prefix`` begins C names.
 
-    ``image``: number of the program's code among the images of the library.
+    ``image``: index of the program's code among the images of the library.
     """
     used = dict[BufferMap, None]()
     for launch in program.launches:
         used |= dict.fromkeys(launch.tensor_maps)
     maps = tuple(used)
-    numbers = {buffer.name: index for index, buffer in enumerate(program.buffers)}
+    indices = {buffer.name: index for index, buffer in enumerate(program.buffers)}
     function = function_of(entry.problem, f"{prefix}_gpu")
     buffers = []
     for buffer in program.buffers:
         operand = SCRATCH if buffer.role == "scratch" else function.names.index(buffer.name)
         buffers.append(GpuBuffer(operand, buffer.bytes, buffer.is_zeroed))
-    launches = tuple(_launch(launch, maps, numbers) for launch in program.launches)
+    launches = tuple(_launch(launch, maps, indices) for launch in program.launches)
     return GpuKernel(entry, function, image, tuple(buffers), launches, tuple(map(_initializer, maps)))
 
 
-def _launch(launch: Launch, maps: tuple[BufferMap, ...], numbers: dict[str, int]) -> GpuLaunch:
+def _launch(launch: Launch, maps: tuple[BufferMap, ...], indices: dict[str, int]) -> GpuLaunch:
     arguments = []
     for name in launch.arguments:
         tensor_map = launch.tensor_map(name)
         buffer = name if tensor_map is None else tensor_map.buffer
-        number = None if tensor_map is None else maps.index(tensor_map)
-        arguments.append(GpuArgument(numbers[buffer], number))
+        map_index = None if tensor_map is None else maps.index(tensor_map)
+        arguments.append(GpuArgument(indices[buffer], map_index))
     shared_bytes = launch.dynamic_shared_bytes
     return GpuLaunch(launch.kernel, launch.grid, launch.block, shared_bytes, tuple(arguments))
 

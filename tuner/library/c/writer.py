@@ -334,7 +334,7 @@ def _smallest(kernels: tuple[CpuKernel, ...], function: CFunction) -> CpuKernel:
 
 
 def _bit_types(entries: tuple[LibraryEntry, ...]) -> tuple[str, ...]:
-    """Returns those types of A, B and C that C lacks, so that it holds their bits: of ("bf16", "f16")."""
+    """Returns the types of A, B and C that C does not have, such as "bf16": C code holds their bits."""
     used = set[str]()
     for entry in entries:
         used |= {entry.problem.stored_dtype, entry.problem.result_dtype}
@@ -369,8 +369,8 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
     kernels: dict[tuple[object, ...], GpuKernel] = {}
     for entry in sorted(entries, key=_rank):
         program = entry.program or _compiled(entry)
-        number = images.setdefault(image_of(program), len(images))
-        kernel = gpu_kernel(entry, program, prefix, number)
+        image = images.setdefault(image_of(program), len(images))
+        kernel = gpu_kernel(entry, program, prefix, image)
         kernels.setdefault((kernel.function, entry.problem.extents, entry.machine.chip), kernel)
     listed = tuple(sorted(kernels.values(), key=lambda kernel: kernel.function.name))
     of_kernels = [kernel.function for kernel in listed]
@@ -387,7 +387,7 @@ def gpu_files(entries: tuple[LibraryEntry, ...], prefix: str) -> tuple[LibraryFi
         "kernels": listed,
         "images": tuple(images),
         "functions": used,
-        "spans": {  # number of a function's first kernel, and how many it has
+        "spans": {  # index of a function's first kernel, and how many it has
             function.name: (of_kernels.index(function), of_kernels.count(function)) for function in used
         },
         "is_untimed": any(kernel.entry.median_s is None for kernel in listed),
@@ -466,8 +466,8 @@ def with_hidden_symbols(code: bytes) -> bytes:
     changed = bytearray(code)
     (first,) = struct.unpack_from("<Q", code, SECTION_TABLE_AT)
     (count,) = struct.unpack_from("<H", code, SECTION_COUNT_AT)
-    for number in range(count):
-        _, type_, _, _, start, size, *_ = SECTION.unpack_from(code, first + number * SECTION.size)
+    for index in range(count):
+        _, type_, _, _, start, size, *_ = SECTION.unpack_from(code, first + index * SECTION.size)
         for at in range(start, start + size, SYMBOL.size) if type_ == SYMBOL_TABLE else ():
             _, info, _, section, _, _ = SYMBOL.unpack_from(code, at)
             if info >> 4 != LOCAL and section != UNDEFINED:

@@ -36,7 +36,8 @@ SHOWN = 3  # contractions of a payload in a message, which is one line
 def apply_script(context: click.Context, script_text: str, payload_text: str) -> int:
     """Applies a script, or a library, to a payload; prints the result, returns the exit code.
 
-    The exit code is 1 if --strict was given and no entry of the library took some contraction, else 0.
+    The exit code is 1 if --strict was given and there is a contraction that no entry of the library took,
+    else 0.
     """
     params = context.params
     script, cpu, trailing, as_json = (params[name] for name in ("script", "cpu", "trailing", "as_json"))

@@ -207,7 +207,10 @@ def _require_replaceable(output: Path) -> None:
 
 
 def _clear_earlier(output: Path, trial: int, *, has_stock: bool) -> None:
-    """Removes the stock script of an earlier export next to ``output``; notes another trial's JSON file."""
+    """Removes an earlier export's stock script next to ``output``, unless a stock script was written now.
+
+    Prints a note if the JSON file next to ``output`` is of another trial.
+    """
     stock = stock_file(output)
     document = output.with_suffix(".json")
     if not has_stock and stock.is_file() and is_exported(stock.read_text(errors="replace")):

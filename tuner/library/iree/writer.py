@@ -132,7 +132,7 @@ def contraction_of(problem: Problem) -> Problem:
 def indexing_maps(problem: Problem) -> str:
     """Returns the indexing maps of A, B and C as an MLIR attribute; dimensions are named d0, d1, ..."""
     shift = 1 if problem.lead else 0
-    names = {name: f"d{number + shift}" for name, number in NUMBERED.items()}
+    names = {name: f"d{index + shift}" for name, index in NUMBERED.items()}
     lead = ["d0"] * shift
     domain = ", ".join((*lead, *names.values()))
     operands = (*MAPS[problem.layout], "mn")
@@ -162,7 +162,7 @@ def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> s
     """
     comments = "".join(f"// {printable(' '.join(line.split()))}\n" for line in header)
     matchers = "".join(_matcher(index, entry) for index, entry in enumerate(entries))
-    pairs = ",\n".join(f"      @match_{number} -> @apply_config" for number in range(len(entries)))
+    pairs = ",\n".join(f"      @match_{index} -> @apply_config" for index in range(len(entries)))
     return f"""{comments}module @tuner_library
     attributes {{iree_codegen.tuning_spec_with_default_entrypoint, transform.with_named_sequence}} {{
   transform.named_sequence @apply_config(%op: {OP} {{transform.readonly}},
@@ -181,7 +181,7 @@ def spec_text(entries: tuple[SpecEntry, ...], header: tuple[str, ...] = ()) -> s
 """
 
 
-def _matcher(number: int, entry: SpecEntry) -> str:
+def _matcher(index: int, entry: SpecEntry) -> str:
     problem = entry.problem
     source = problem.stored_dtype
     sums = problem.accumulator
@@ -191,7 +191,7 @@ def _matcher(number: int, entry: SpecEntry) -> str:
         for name, size in extents
     )
     return f"""  // {printable(" ".join(entry.note.split()))}
-  transform.named_sequence @match_{number}(%op: {OP} {{transform.readonly}}) -> ({OP}, {PARAM}) {{
+  transform.named_sequence @match_{index}(%op: {OP} {{transform.readonly}}) -> ({OP}, {PARAM}) {{
     %batch, %m, %n, %k = transform.iree.match.contraction %op,
       lhs_type = {source}, rhs_type = {source}, output_type = {sums},
       indexing_maps = {indexing_maps(problem)}
