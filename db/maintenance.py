@@ -295,6 +295,7 @@ SIDE_FILES = ("", "-wal", "-shm", "-journal")
 def backup(database: Database, url: str, file: Path) -> None:
     """Writes a copy of an open results database to a new SQLite file, completely or not at all.
 
+    ``url``: the path or URL by which ``database`` was opened.
     In the copy of a PostgreSQL database the tables of a fleet are empty. Raises UsageError if ``file`` exists
     or cannot be written.
     """

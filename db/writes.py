@@ -224,8 +224,8 @@ def select_round(run: RunRow) -> None:
     """Selects the timing round whose times count: the least disturbed; among equals the earliest.
 
     Sets the run's noise floor, why it is unreliable, and its baseline. Rounds with times are preferred, among
-    these the rounds after the last extension, then reliable ones. Without any times it selects round 0: first
-    times count.
+    these the rounds after the last extension, then reliable ones. If no round has times, selects round 0:
+    first times count, and the baseline stays. Does nothing without rounds.
     """
     if not run.rounds:
         return

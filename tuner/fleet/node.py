@@ -148,7 +148,7 @@ class NodeProcess:
         asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)
 
     def _report_unheard(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
-        """Prints an error of the job queue that no task awaits, as if a job was given to another node."""
+        """Prints an error of the job queue that no task awaits, such as that another node has got a job."""
         error = context.get("exception")
         cause = error if error is None or error.__cause__ is None else error.__cause__
         line = str(cause or context["message"]).strip().partition("\n")[0]
