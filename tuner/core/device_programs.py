@@ -83,7 +83,7 @@ class ResidentBuffer:
     # before the first call: bytes, or an array of them; None: those of a weight that is not known yet
     content: Any = field(repr=False, compare=False)
     is_written: bool
-    weight: int | None = None  # number of the weight that it contains; None: another content
+    weight: int | None = None  # index of the weight that it contains; None: another content
 
     @property
     def data(self) -> Any:

@@ -216,4 +216,4 @@ def _spread(items: tuple[T, ...], count: int) -> tuple[T, ...]:
     if len(items) <= count:
         return items
     last = len(items) - 1
-    return tuple(items[round(number * last / (count - 1))] for number in range(count))
+    return tuple(items[round(index * last / (count - 1))] for index in range(count))

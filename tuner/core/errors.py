@@ -306,8 +306,8 @@ def reason_of(error: object) -> str:
 def install_extra(extra: str, folder: Path = FOLDER) -> str:
     """Returns the pip command that installs an extra of tuner.
 
-    From the clone in ``folder`` if that has a pyproject.toml; else the extra's packages by name, and raises
-    PackageNotFoundError if tuner is not installed.
+    It installs from the clone in ``folder`` if that has a pyproject.toml, else the extra's packages by name.
+    Raises PackageNotFoundError if their names are needed and tuner is not installed.
     """
     if (folder / "pyproject.toml").is_file():
         return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"

@@ -69,7 +69,7 @@ class Buffer:
     """Contiguous memory that fusions of a program read and write: an argument, a temporary, a weight, ..."""
 
     owner: str  # one of OWNERS
-    number: int
+    number: int  # its index among the buffers of its owner
     type: TensorType
     padding: float | None = None  # of a temporary: its elements before the first call, written by no fusion
 
@@ -108,4 +108,4 @@ class FusedProgram:
     # A module whose function ``init`` computes the weights of WEIGHT buffers from those of the payload;
     # "": they are the same.
     init: str = ""
-    changed: tuple[int, ...] = ()  # numbers of the arguments that the fusions change, ascending
+    changed: tuple[int, ...] = ()  # indices of the arguments that the fusions change, ascending

@@ -85,7 +85,8 @@ def wide(numbers: Array) -> npt.NDArray[np.float64]:
 def hard_to_scale(array: Array) -> Places:
     """Returns the indices of numbers of a bf16 array that ``scale`` cannot scale by their exponent.
 
-    These are zeros, infinities, NaN, and numbers whose half or double is not normal.
+    One array of indices per dimension, as ``np.nonzero`` returns. The numbers are zeros, infinities, NaN, and
+    numbers whose half or double is not normal.
     """
     magnitudes = array.view(np.uint16) & 0x7FFF
     return np.nonzero((magnitudes < LEAST_SCALED) | (magnitudes >= END_OF_SCALED))

@@ -231,8 +231,7 @@ class Problem(abc.ABC):
             Sizes m, n, k and batch; bytes per element (input_bytes, output_bytes, accumulator_bytes); names
             of dtype, output, layout and epilogue; scale_depth, the steps of K that share a scale, or 0;
             groups, the matrices of a grouped_matmul, or 0. Of a fusion and of a matmul with packed weights
-            also facts
-            (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
+            also facts (``tuner.core.fusion_facts.FusionFacts.variables``): loops, inner_rows, inner_columns,
             contractions, weights, transposed, copy, strided, dimensions, channels, stride, masked,
             weight_bits, group_size, zero_points, integers.
 
@@ -326,7 +325,7 @@ class Problem(abc.ABC):
 
     @property
     def scales(self) -> tuple[Argument, ...]:
-        """Returns the scales of A, (m, k / 128), and of B, (n / 128, k / 128), in f32, rounded up.
+        """Returns the scales of A, (m, k / 128), and of B, (n / 128, k / 128), in f32; quotients rounded up.
 
         () for all operations but a scaled_matmul.
         """

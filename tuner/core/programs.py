@@ -241,10 +241,10 @@ class ProgramResult:
         program was not timed.
         """
         is_known = False
-        for number in fusion_numbers(name):
-            if number < len(self.fusions):
+        for index in fusion_numbers(name):
+            if index < len(self.fusions):
                 is_known = True
-                if self.fusions[number].fusion.origin == TUNED:
+                if self.fusions[index].fusion.origin == TUNED:
                     return True
         return not is_known
 

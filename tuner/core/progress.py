@@ -69,26 +69,26 @@ def enter_step(name: str) -> None:
 
 @dataclass(frozen=True)
 class FusionsFound:
-    """So many fusions are to be compiled, in addition to those that have ended."""
+    """An event: ``count`` fusions are to be compiled, not counting those whose compilation has ended."""
 
     count: int
 
 
 @dataclass(frozen=True)
 class FusionStarted:
-    """The compilation of a fusion begins."""
+    """An event: the compilation of a fusion begins."""
 
     ops: str  # names of its operations
 
 
 @dataclass(frozen=True)
 class FusionEnded:
-    """The compilation of a fusion has ended, with its code or without."""
+    """An event: the compilation of a fusion has ended, with its code or without."""
 
 
 @dataclass(frozen=True)
 class WeightsPacked:
-    """Of ``total_bytes`` of packed weights, ``done_bytes`` are written."""
+    """An event: of ``total_bytes`` bytes of packed weights, ``done_bytes`` have been written so far."""
 
     done_bytes: int
     total_bytes: int

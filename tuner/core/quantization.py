@@ -266,7 +266,7 @@ def _generic(
         maps.append(f"affine_map<({spelled(loops)}) -> ({spelled(dimensions)})>")
         elements.append(type_.rstrip(">").rpartition("x")[2])
     kinds = [f'"{"parallel" if loop in out[1] else "reduction"}"' for loop in loops]
-    names = [f"%x{number}" for number in range(len(ins))] + ["%before"]
+    names = [f"%x{index}" for index in range(len(ins))] + ["%before"]
     arguments = spelled(f"{name}: {element}" for name, element in zip(names, elements, strict=True))
     operands = ""
     if ins:

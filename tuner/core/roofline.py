@@ -42,7 +42,8 @@ class Roofline:
     def least_s(self, flop: int, moved_bytes: int, cache_bytes: int) -> float:
         """Returns a lower bound of the seconds for ``flop`` operations that move ``moved_bytes`` bytes.
 
-        The memory bandwidth counts only where ``moved_bytes`` is more than ``cache_bytes``.
+        The memory bandwidth counts only if ``moved_bytes`` is more than ``cache_bytes``, the size of the last
+        cache; 0: it counts always.
         """
         from_memory_s = moved_bytes / self.bytes_per_s if moved_bytes > cache_bytes else 0.0
         return max(flop / self.flop_per_s, from_memory_s)
@@ -50,8 +51,8 @@ class Roofline:
     def raised(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> "Roofline":
         """Returns the roofline with its peaks raised to what a correct kernel of ``time_s`` has reached.
 
-        ``least_s`` is then at most ``time_s``, seconds per call. Measured peaks are too low where their loops
-        were disturbed.
+        ``least_s`` of the same arguments is then at most ``time_s``, seconds per call. Measured peaks are too
+        low where their loops were disturbed.
         """
         bound = self
         if flop / time_s > self.flop_per_s:
@@ -61,9 +62,10 @@ class Roofline:
         return bound
 
     def share(self, flop: int, moved_bytes: int, cache_bytes: int, time_s: float) -> float:
-        """Returns the least possible time over ``time_s``, 0 to 1: 1 is the speed of the roofline.
+        """Returns the least possible time over a kernel's ``time_s``, 0 to 1: 1 is the roofline's speed.
 
-        The peaks are first raised to what the kernel itself reached (``raised``).
+        The peaks are first raised to what the kernel itself reached (``raised``). ``flop`` to
+        ``cache_bytes``: as for ``least_s``.
         """
         bound = self.raised(flop, moved_bytes, cache_bytes, time_s)
         return min(1.0, bound.least_s(flop, moved_bytes, cache_bytes) / time_s)  # 1 + 2e-16 by rounding
