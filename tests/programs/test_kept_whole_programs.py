@@ -28,6 +28,10 @@ def steps(weight: float) -> str:
     return text_beside(__file__, "STEPS").replace("DATA", data)
 
 
+def written(start: float) -> str:
+    return WRITTEN.replace("DATA", np.full(4, start, np.float32).tobytes().hex())
+
+
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Gives the folder of compiled files, empty at first; programs are compiled in this process."""
@@ -74,12 +78,28 @@ def test_kept_code_without_data_of_its_constants_is_refused() -> None:
         program(without_data(steps(2.0)))
 
 
-def test_code_with_data_that_a_program_writes_is_not_kept(compiled: list[str]) -> None:
+def test_each_function_has_its_own_copy_of_a_global_that_it_writes(compiled: list[str]) -> None:
     for weight in (2.0, 3.0, 2.0):
-        function = program(WRITTEN.replace("DATA", np.full(4, weight, np.float32).tobytes().hex()))
+        functions = [program(written(weight)) for _ in range(2)]
         for calls in (1, 2):
-            np.testing.assert_array_equal(function(X), weight + calls * X)
-    assert len(compiled) == 3
+            for function in functions:
+                np.testing.assert_array_equal(function(X), weight + calls * X)
+    assert len(compiled) == 1
+
+
+@pytest.mark.parametrize(("text", "more"), [("WRITTEN", ()), ("STEPS", (1,))])
+def test_a_device_keeps_data_from_call_to_call_that_its_code_does_not_have(
+    text: str, more: tuple[int, ...]
+) -> None:
+    payload = written(2.5) if text == "WRITTEN" else steps(2.5)
+    function: Any = module.compile_program(payload, target="simulator")
+    assert np.full(4, 2.5, np.float32).tobytes().hex().upper() not in function.program.llvm
+    (buffer,) = function.program.resident
+    assert buffer.is_written == (text == "WRITTEN")
+    for calls in (1, 2):
+        added = calls if text == "WRITTEN" else 1
+        np.testing.assert_array_equal(function(X, *more), 2.5 + added * X)
+    function.close()
 
 
 def test_kept_code_prints_asserts_and_calls_the_c_library(

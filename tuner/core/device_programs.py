@@ -11,6 +11,7 @@ FORMS: tuple[Form, ...] = get_args(Form)
 # By default CUDA has 8 connections to a device; streams beyond them share one. CUDA programming guide,
 # CUDA_DEVICE_MAX_CONNECTIONS.
 MAX_STREAMS = 8
+DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
 LoweringStep = Literal["device-memory", "async", "streams", "gpux", "llvm", "ptx"]
 STEPS: tuple[LoweringStep, ...] = get_args(LoweringStep)
 # Steps whose text differs by ``form``, which only these take; each earlier step shows one fixed form.
@@ -74,7 +75,7 @@ class MatmulKernel:
 
 @dataclass(frozen=True)
 class ResidentBuffer:
-    """Memory that a program takes after its arguments, and keeps from call to call: a weight.
+    """Memory that a program takes after its arguments, and keeps from call to call: a weight, a global.
 
     It is memory of the device, or of the host for a program without a device.
     """
@@ -120,6 +121,13 @@ class DeviceProgram:
     resident: tuple[ResidentBuffer, ...] = ()  # arguments after those of the caller
     # () for a program that is not computed as fusions
     fusions: tuple[DeviceFusion, ...] = ()
+
+    def with_resident(self, resident: tuple[ResidentBuffer, ...]) -> "DeviceProgram":
+        """Returns the program with its last arguments as resident memory, one for each of ``resident``."""
+        count = len(self.arguments) - len(resident)
+        return replace(
+            self, arguments=self.arguments[:count], written=self.written[:count], resident=resident
+        )
 
     @property
     def signature(self) -> str:

@@ -12,7 +12,14 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, cast
 
 from tuner.core.candidate import TargetName
-from tuner.core.device_programs import DEFAULTS, DeviceOptions, DeviceProgram, DeviceWork, MatmulKernel
+from tuner.core.device_programs import (
+    DEFAULTS,
+    DEVICE_ATTRIBUTE,
+    DeviceOptions,
+    DeviceProgram,
+    DeviceWork,
+    MatmulKernel,
+)
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.fusions import NEW_VALUE
@@ -35,8 +42,8 @@ from tuner.programs.fusions.payload import Constants, NotFused, Weight
 from tuner.programs.fusions.pipeline import FormedText, form_text
 from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 from tuner.programs.linked_programs import CompileTask, LinkedProgram, PackedWeights
-from tuner.programs.lowering.constants import attach_data, take_constants
-from tuner.programs.lowering.device import give_device_memory, lower_device_program
+from tuner.programs.lowering.constants import attach_data, resident_buffers, take_constants
+from tuner.programs.lowering.device import give_device_memory, lower_device_program, names_device_memory
 from tuner.programs.lowering.host import lower_host_program
 from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
 from tuner.programs.lowering.read_program import ProgramPayload, read_program
@@ -116,6 +123,7 @@ class KernelsInHost:
     matmuls: tuple[MatmulKernel, ...]  # matmuls that a single launch computes completely
     tuned: tuple[TunedKernel, ...] = ()  # those whose scripts stored trials suggest
     given_up: str = ""  # why the scripts of stored trials are not used, where they failed
+    constants: tuple[Weight, ...] = ()  # the last arguments of the function, whose data the program keeps
 
 
 @dataclass(frozen=True)
@@ -211,7 +219,7 @@ class ProgramCompiler:
                 if as_fusions and not is_checked and scripts == {}:
                     return _kept_whole(self._whole_key(without_data(text), entry, reason), whole)
                 return whole()
-            made = self.kernels(text, entry, scripts)
+            made = self.kernels(text, entry, scripts, takes_constants=True)
             chip = chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
             reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
@@ -219,13 +227,25 @@ class ProgramCompiler:
             module = made.payload.module
             name = made.payload.entry
             code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
+            written = code.written[len(code.written) - len(made.constants) :]
+            code = code.with_resident(resident_buffers(made.constants, written))
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
             return CompiledProgram(
-                code, made.problems, why_no_fusions=reason, tuned=made.tuned, given_up=made.given_up
+                code,
+                made.problems,
+                why_no_fusions=reason,
+                weights=made.constants,
+                tuned=made.tuned,
+                given_up=made.given_up,
             )
 
     def kernels(
-        self, text: str, entry: str | None, scripts: Mapping[Problem, Script] | None
+        self,
+        text: str,
+        entry: str | None,
+        scripts: Mapping[Problem, Script] | None,
+        *,
+        takes_constants: bool = False,
     ) -> KernelsInHost:
         """Parses a payload in the current MLIR context and converts its work to launches of GPU kernels.
 
@@ -234,11 +254,16 @@ class ProgramCompiler:
             entry: the function; None: ``main``, or the only public function.
             scripts: bound scripts by matmul, others get those of ``schedules`` or default scripts. None: all
                 become loops.
+            takes_constants: whether constants become last arguments of the function, on the device, unless
+                the program names device memory itself.
 
         Where a script of ``schedules`` fails, all matmuls get default scripts. Raises UsageError for a
         payload that is not valid, CandidateError for one that cannot be converted.
         """
         payload = _read(text, entry)
+        constants: tuple[Weight, ...] = ()
+        if takes_constants and not names_device_memory(payload.function):
+            constants = take_constants(payload.module, payload.function, DEVICE_ATTRIBUTE)
         attach_data(payload.module, payload.resources)
         tuned: dict[Problem, FusionSchedule] = {}
         chosen = self._scripts(problems_of(payload, self.math), scripts, tuned)
@@ -248,9 +273,10 @@ class ProgramCompiler:
             if not tuned:
                 raise
             trials = ", ".join(str(schedule.trial) for schedule in tuned.values())
-            untuned = replace(self, schedules=no_schedules).kernels(text, entry, scripts)
+            plain = replace(self, schedules=no_schedules)
+            untuned = plain.kernels(text, entry, scripts, takes_constants=takes_constants)
             return replace(untuned, given_up=f"trial {trials}: {error.reason}")
-        return KernelsInHost(payload, tuple(chosen), matmuls, _tuned_kernels(tuned))
+        return KernelsInHost(payload, tuple(chosen), matmuls, _tuned_kernels(tuned), constants=constants)
 
     def work_without_fusions(
         self, text: str, entry: str | None, options: DeviceOptions = DEFAULTS

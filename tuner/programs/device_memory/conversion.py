@@ -22,7 +22,7 @@ Rejected: several blocks, device work other than plain launches, buffers of unkn
 escapes the iteration or branch that allocated it.
 """
 
-from tuner.core.device_programs import DEFAULTS, DeviceOptions
+from tuner.core.device_programs import DEFAULTS, DEVICE_ATTRIBUTE, DeviceOptions
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import (
@@ -55,7 +55,6 @@ from tuner.programs.device_memory.buffers import (
 from tuner.programs.device_memory.coherence import CoherenceWalk, CopyInsertion, pin
 from tuner.programs.device_memory.device_views import DeviceViews
 
-DEVICE_ATTRIBUTE = "tuner.device"  # attribute of an argument that is in device memory already
 PLACEABLE = (BufferKind.ALLOCATION, BufferKind.DEVICE_ARGUMENT)  # whose host memory is the function's own
 
 

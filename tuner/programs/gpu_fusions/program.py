@@ -10,7 +10,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tuner.core.compiled_code import Assemble
-from tuner.core.device_programs import BufferType, DeviceFusion, DeviceOptions, DeviceProgram, ResidentBuffer
+from tuner.core.device_programs import (
+    DEVICE_ATTRIBUTE,
+    BufferType,
+    DeviceFusion,
+    DeviceOptions,
+    DeviceProgram,
+    ResidentBuffer,
+)
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError
 from tuner.core.fusions import (
@@ -34,7 +41,6 @@ from tuner.mlir.ir.memrefs import sync_function_type
 from tuner.mlir.ir.reading import name_of, private_function, types_of, walk
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import parse
-from tuner.programs.device_memory.conversion import DEVICE_ATTRIBUTE
 from tuner.programs.fusions.views import is_contiguous
 from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
 from tuner.programs.gpu_fusions.matmul_kernels import (
@@ -272,13 +278,9 @@ def compile_for_device(
     compiled = lower_device_program(
         host.payload.module, entry, target.chip, target.options, target.assemble, is_checked=is_checked
     )
-    count = len(program.arguments)
     fusions = zip(program.fusions, host.reasons, strict=True)
     return replace(
-        compiled,
-        arguments=compiled.arguments[:count],
-        written=compiled.written[:count],
-        resident=tuple(map(_resident, host.resident)),
+        compiled.with_resident(tuple(map(_resident, host.resident))),
         fusions=tuple(DeviceFusion(fusion.kind, fusion.ops, reason) for fusion, reason in fusions),
     )
 

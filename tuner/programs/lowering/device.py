@@ -214,6 +214,11 @@ def _on_planned_streams(module: ir.Module, function: Op, chip: Chip, options: De
     return _HostFunction(arguments, results, written, slots, alignment_bytes)
 
 
+def names_device_memory(function: Op) -> bool:
+    """Returns whether a host function allocates device memory, or names its streams."""
+    return bool(walk(function, "gpu.alloc")) or uses_gpux(function)
+
+
 def drop_streams_if_mixed(function: Op) -> bool:
     """Makes a GPUX program that mixes host and device memory synchronous, in place; returns whether it did.
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from tuner.core.device_programs import BufferType, DeviceProgram, ResidentBuffer
+from tuner.core.device_programs import DeviceProgram
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
@@ -34,7 +34,7 @@ from tuner.mlir.passes import run_passes
 from tuner.programs.fusions.payload import Weight
 from tuner.programs.interpreter.kernels import decode_kernels
 from tuner.programs.lowering import host_code
-from tuner.programs.lowering.constants import attach_data
+from tuner.programs.lowering.constants import attach_data, resident_buffers
 from tuner.programs.lowering.entry import arguments_of, reject_linalg, results_of, written_arguments
 from tuner.programs.lowering.explicit_memory import use_host_memory
 from tuner.programs.lowering.matmul_calls import call_kernels, link
@@ -295,14 +295,13 @@ def lower_host_program(
     """
     module = payload.module
     function = payload.function
-    all_arguments = arguments_of(function)
-    arguments = all_arguments[: len(all_arguments) - len(constants)]
+    arguments = arguments_of(function)
     results = results_of(function)
     attach_data(module, payload.resources)
     kernels = call_kernels(payload, scripts)
     interpreted = _make_loops(payload)
     function.attributes[EXPORTED] = ir.UnitAttr.get()
-    written = written_arguments(function)[: len(arguments)]
+    written = written_arguments(function)
     if is_checked:
         host_code.assert_bounds(module)
     host_code.lower_missing_math(module)
@@ -315,16 +314,13 @@ def lower_host_program(
         raise CandidateError(Stage.COMPILE, f"payload on the host: {left[0].name} cannot be lowered to loops")
     leave_at_failed_assertions(module, payload.entry)
     text = host_code.with_prefixed_c_functions(jit_text(module))
-    return DeviceProgram(
+    program = DeviceProgram(
         *(text, payload.entry, arguments, results, written),
         interpreted=interpreted,
-        resident=tuple(_resident(number, constant) for number, constant in enumerate(constants)),
     )
-
-
-def _resident(number: int, constant: Weight) -> ResidentBuffer:
-    type_ = BufferType(constant.type.element, constant.type.shape)
-    return ResidentBuffer(type_, None, is_written=False, weight=number)
+    if not constants:
+        return program
+    return program.with_resident(resident_buffers(constants, written[-len(constants) :]))
 
 
 def _make_loops(payload: ProgramPayload) -> str:

@@ -34,6 +34,7 @@ from tuner.programs.run.host_errors import (
 from tuner.programs.run.host_heap import HostHeap
 from tuner.programs.run.host_program import AbstractHostProgram
 from tuner.programs.run.mgpu import SIGNATURES
+from tuner.programs.run.program_weights import aligned_copy
 from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
 from tuner.runtime.arrays import ArrayView, MemRef
 from tuner.runtime.cpu.host import require_tiles_for
@@ -255,6 +256,8 @@ class HostFunction(AbstractHostProgram):
 def _constant(buffer: ResidentBuffer) -> marshalling.PassedArgument:
     """Returns a constant as an argument of calls, which keeps its memory alive."""
     content = np.frombuffer(buffer.data, np.uint8)
+    if buffer.is_written:  # each function has its own
+        content = aligned_copy(content)
     address = content.ctypes.data
     shape = tuple(extent or 0 for extent in buffer.type.shape)
     view = ArrayView(address, (content.size,), None, content.dtype, content, is_read_only=True)
