@@ -43,7 +43,10 @@ def arithmetic(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..
         ATEN.neg.default: _negated,
         **{shift: _shifted(shift) for shift in SHIFTS},
         **{comparison.Scalar: _compared(comparison.Scalar) for comparison in COMPARISONS},
+        ATEN.bitwise_or.Scalar: _with_tensor(ATEN.bitwise_or.Tensor),
+        ATEN.bitwise_xor.Scalar: _with_tensor(ATEN.bitwise_xor.Tensor),
         ATEN.isclose.default: _is_close,
+        ATEN.isfinite.default: _is_finite,
     }
 
 
@@ -122,6 +125,21 @@ def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
         return ATEN.sub.Tensor(minuend, wide, alpha=factor).to(x.dtype)
 
     return computed
+
+
+def _with_tensor(operator: Any) -> Callable[..., Any]:
+    """Returns an operator of two tensors as one of a tensor and a Python number."""
+
+    def computed(x: torch.Tensor, number: int) -> Any:
+        return operator(x, torch.full((), number, dtype=torch.result_type(x, number)))
+
+    return computed
+
+
+def _is_finite(x: torch.Tensor) -> Any:
+    if x.is_floating_point():
+        return x.abs() < math.inf
+    return NotImplemented if x.is_complex() else torch.ones_like(x, dtype=torch.bool)
 
 
 def _shifted(shift: Any) -> Callable[..., Any]:

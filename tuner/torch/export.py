@@ -59,7 +59,15 @@ from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import UnpackedData, with_unpacked_weights
 from tuner.torch.recurrences import why_no_recurrence
-from tuner.torch.refusals import RANDOM, STRIDES, WINDOWS, RefusedOperator, RefusedOperatorsError, place_of
+from tuner.torch.refusals import (
+    OF_COMPLEX,
+    RANDOM,
+    STRIDES,
+    WINDOWS,
+    RefusedOperator,
+    RefusedOperatorsError,
+    place_of,
+)
 from tuner.torch.strided_views import why_written_wrongly
 
 WINDOW_WRITE = torch.ops.aten.unfold_backward.default  # what functionalization makes of a write
@@ -371,6 +379,8 @@ def _still_unlike_pytorch(graph: torch.fx.Graph) -> tuple[RefusedOperator, ...]:
 
 
 def _why_still_unlike_pytorch(node: torch.fx.Node) -> str:
+    if any(isinstance(argument, complex) for argument in node.args):  # torch-mlir cannot import the number
+        return OF_COMPLEX
     if node.target is WINDOW_WRITE:
         return WINDOWS
     why_no_layer = why_no_recurrence(node)

@@ -36,10 +36,9 @@ from tuner.torch.program import TensorProgram
 from tuner.torch.program_family import ProgramFamily
 from tuner.torch.recurrences import CELLS
 from tuner.torch.recurrent_blocks import recurrent_blocks
-from tuner.torch.refusals import RefusedOperator, RefusedOperatorsError, place_of
+from tuner.torch.refusals import OF_COMPLEX, RefusedOperator, RefusedOperatorsError, place_of
 from tuner.torch.small_sizes import require_small_sizes
 
-OF_COMPLEX = "it computes with complex numbers"
 LEAST_ELEMENTS = 2**14  # that a part without products computes: a call of a program takes microseconds
 Compiled = Callable[[torch.nn.Module, tuple[torch.Tensor, ...]], TensorProgram]
 

@@ -14,6 +14,7 @@ from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import INTEGERS, MARK
 
 RANDOM = "it draws random numbers"
+OF_COMPLEX = "it computes with complex numbers"
 STRIDES = "it reads memory by the strides of its input"
 # PyTorch's functionalization makes zeros of the elements between windows, and adds up those of two windows
 WINDOWS = "it writes into windows of a tensor, which changes other elements"
