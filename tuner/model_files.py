@@ -57,26 +57,26 @@ def model_baselines(request: ProgramRequest) -> tuple[ProgramBaseline, ...]:
     one baseline per region of the program that takes at least a tenth of its time and is slower than its
     operators in eager mode.
     """
-    from tuner.programs.compile import compile_on_host  # not at start-up
     from tuner.torch.baselines import example_of, timed_baselines  # not at start-up
     from tuner.torch.eager_parts import compared_with_eager  # not at start-up
     from tuner.torch.export import export_module  # not at start-up
-    from tuner.torch.program import TensorProgram  # not at start-up
+    from tuner.torch.program import compiled  # not at start-up
 
     began_s = time.monotonic()
     with failing_at(Stage.BIND):
         module, arguments = read_model(request.model)
         exported = export_module(module, arguments)
         threads = request.options.threads
-        function: Any = compile_on_host(exported.payload, db=request.database, threads=threads)
-    program = TensorProgram(function, exported.form)
+        program = compiled(exported, db=request.database, threads=threads)
     example = example_of(module, arguments, {})
     ends_s = math.inf
     if request.baselines_s is not None:
         ends_s = began_s + request.baselines_s
     left_s = ends_s - time.monotonic()
-    timed = timed_baselines(program, example, request.baselines, threads, left_s=left_s)
-    if EAGER not in request.baselines or time.monotonic() > ends_s:
+    changed = program.changed_tensors(example.arguments, example.keywords)
+    timed = timed_baselines(program, example, request.baselines, threads, left_s=left_s, changed=changed)
+    is_compared = EAGER in request.baselines and not program.is_changing
+    if not is_compared or time.monotonic() > ends_s:
         return timed
     return (*timed, *compared_with_eager(module, example, program).baselines)
 

@@ -14,6 +14,7 @@ pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 from torch import nn  # noqa: E402
 
 import tuner.torch  # noqa: E402
+from tests.cli.real import brief_remeasurement  # noqa: E402
 from tests.programs.exports.export import Function  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.programs.run.fused_program import FusedFunction  # noqa: E402
@@ -382,6 +383,43 @@ def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> No
     assert program(memory[:32].view(4, 8), memory[32:].view(6, 4), count, at).shape == (6, 4)
     with pytest.raises(UsageError, match="argument 1: is written to, but shares memory with argument 0"):
         program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
+
+
+class Filled(Copied):
+    """Counts its calls, and writes at the number of the call: no more calls than the cache is long."""
+
+    calls: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(1, dtype=torch.int64))
+
+    def forward(self, x: Any, at: Any) -> Any:
+        result = super().forward(x + at, self.calls + 0)
+        self.calls.add_(1)
+        return result
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("class_", "fails"), [(Copied, False), (OfInputs, False), (Filled, True)])
+def test_tuning_leaves_all_tensors_as_they_were(class_: type[Any], fails: bool, tmp_path: Path) -> None:
+    arguments = inputs() if class_ is OfInputs else (torch.randn(1, HEADS, 1, WIDTH), torch.tensor([3]))
+    module = class_().eval() if class_ is OfInputs else made(class_)
+    before = copy.deepcopy((module.state_dict(), arguments))
+    with brief_remeasurement():
+        program = tuner.torch.tune(
+            module, arguments, trials=1, workers=1, baseline="eager", db=tmp_path / "results.db"
+        )
+    require_same((module.state_dict(), arguments), before)
+    eager = copy.deepcopy(module)
+    theirs = copy.deepcopy(arguments)
+    with torch.no_grad():
+        require_same(program(*arguments), eager(*theirs))
+    require_same((module.state_dict(), arguments), (eager.state_dict(), theirs))
+    tuned: Any = program.tuned
+    (found,) = tuned.baselines
+    assert ("calls one after the other: " in found.reason) == fails
+    assert (found.call_s is None) == fails
 
 
 @pytest.mark.slow

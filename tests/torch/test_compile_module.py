@@ -325,6 +325,27 @@ def test_a_tuned_module_is_compiled_with_its_schedules(
         tuner.torch.compile(module, (x,), db=tmp_path / "missing.db")
 
 
+@pytest.mark.slow
+def test_integers_of_the_example_are_indices_in_a_tuning(tmp_path: Path) -> None:
+    class Embedded(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(7, 16)  # a random index would be outside
+            self.linear = nn.Linear(16, 16)
+
+        def forward(self, rows: Any, is_kept: Any, shades: Any) -> Any:
+            return self.linear(self.table(rows)) * is_kept + shades
+
+    rows, is_kept = torch.arange(7), torch.arange(16) % 3 == 0
+    shades = torch.arange(240, 256, dtype=torch.uint8)
+    module = Embedded().eval()
+    with brief_remeasurement():
+        program = tuner.torch.tune(
+            module, (rows, is_kept, shades), trials=1, workers=1, baseline="none", db=tmp_path / "results.db"
+        )
+    assert torch.allclose(program(rows, is_kept, shades), module(rows, is_kept, shades), atol=1e-4)
+
+
 def test_an_unknown_baseline_is_refused_before_anything_is_tuned(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="baseline: found 'mkl', allowed all, eager, "):
         tuner.torch.tune(nn.Linear(4, 4), (torch.ones(2, 4),), baseline="mkl", db=tmp_path / "results.db")

@@ -67,7 +67,7 @@ def test_parts_share_the_limits_and_are_compiled_alone_after_them(monkeypatch: p
 
     made_by_tuning: Any = SimpleNamespace(tuned=SimpleNamespace(campaign=SimpleNamespace(trials=6)))
 
-    def tuned_module(_exported: Any, options: Any) -> Any:
+    def tuned_module(_exported: Any, options: Any, _tensors: Any) -> Any:
         limits.append(options.limits)
         now_s[0] += 4
         return made_by_tuning
@@ -75,8 +75,7 @@ def test_parts_share_the_limits_and_are_compiled_alone_after_them(monkeypatch: p
     exported = SimpleNamespace(payload=None, form=None)
     monkeypatch.setattr(tuned_parts, "export_module", lambda *_: exported)
     monkeypatch.setattr(tuned_parts, "tuned_module", tuned_module)
-    monkeypatch.setattr(tuned_parts, "compile_on_host", lambda *_, **__: "compiled")
-    monkeypatch.setattr(tuned_parts, "TensorProgram", lambda function, _form: function)
+    monkeypatch.setattr(tuned_parts, "compiled", lambda *_, **__: "compiled")
     options: Any = tuned_parts.TuningOptions("m", SharedLimits(16, 12.0), 0, 1, None, 1, print)
     parts: Any = tuned_parts.TunedParts(options, 3, lambda: now_s[0])
     module = layers()

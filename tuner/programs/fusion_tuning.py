@@ -400,6 +400,7 @@ def tune_text(
     source: str = "",
     observe: CampaignObserver = ignore_campaign,
     threads: int = 1,
+    arguments: tuple[str, ...] = (),
 ) -> TunedProgram:
     """Tunes the fusions of an MLIR program on this processor under one budget; times it tuned and untuned.
 
@@ -413,6 +414,7 @@ def tune_text(
         source: name of the program, stored with the runs.
         observe: called with each event.
         threads: of the program; a fusion that the program divides is tuned on all of them, others on one.
+        arguments: contents of the program's arguments, as of ``make_arguments``; others are random.
 
     Raises UsageError for a program that has no fusions to tune, with the reason, and for wrong limits.
     """
@@ -433,6 +435,7 @@ def tune_text(
         text,
         TargetName(CPU),
         options=ProgramOptions(seed=seed, threads=threads),
+        arguments=arguments,
         is_compared=False,
     )
     with open_or_create(database) as store:

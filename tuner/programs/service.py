@@ -25,7 +25,7 @@ from tuner.core.errors import (
     UsageError,
     failing_at,
 )
-from tuner.core.fusions import QUANTIZED, Fusion
+from tuner.core.fusions import NEW_VALUE, QUANTIZED, Fusion
 from tuner.core.gpu import chip_of
 from tuner.core.problem import Problem
 from tuner.core.programs import FusionSchedule, KnownSchedules, Schedules, TunedKernel
@@ -238,7 +238,8 @@ def run_and_time(request: ProgramRequest) -> RunAndTimes:
     """
     tuned, report = _run(request, [])
     if report.times is None:
-        return RunAndTimes(report, None)
+        is_failing = request.is_timed and tuned.image is not None
+        return RunAndTimes(report, None, "calls one after the other fail" if is_failing else "")
     try:
         compiler = _compiler(request)
         rng = np.random.default_rng(request.options.seed)
@@ -268,7 +269,10 @@ def _run(request: ProgramRequest, printed: list[str]) -> tuple[CompiledProgram, 
     rng = np.random.default_rng(request.options.seed)
     arguments = make_arguments(code.arguments, request.arguments, rng)
     if not support.has_device:
-        if compiled.image is None or INDEXED.search(request.text):
+        is_indexed = (
+            INDEXED.search(request.text) and NEW_VALUE not in request.text
+        )  # which only fusions write
+        if compiled.image is None or is_indexed:
             # first a run that checks bounds: if it fails, what it has printed stays in ``printed``
             checked = _compile(compiler, request, is_checked=True).code
             HostFunction(checked, printed.append)(*copies(arguments))

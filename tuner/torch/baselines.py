@@ -6,7 +6,7 @@ import io
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -96,10 +96,14 @@ def checked_call(make: Callable[[], ModuleCall]) -> ModuleCall | NotRun:
             call = make()
             call()
     except Exception as error:  # noqa: BLE001 - a runtime that fails is a line of the results
-        text = " ".join(str(error).split())
-        name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
-        return NotRun(f"{name}{text}"[:LINE_CHARACTERS])
+        return NotRun(_line(error))
     return call
+
+
+def _line(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    name = "" if isinstance(error, TunerError) else f"{type(error).__name__}: "
+    return f"{name}{text}"[:LINE_CHARACTERS]
 
 
 def _by_torch_compile(options: dict[str, Any]) -> Runtime:
@@ -198,6 +202,7 @@ def timed_baselines(
     seconds: float = SECONDS,
     attempts: int = 1,
     left_s: float = math.inf,
+    changed: Sequence[torch.Tensor] = (),
 ) -> tuple[ProgramBaseline, ...]:
     """Times baselines in rounds interleaved with the program; returns a ProgramBaseline per name.
 
@@ -210,25 +215,36 @@ def timed_baselines(
         attempts: how often all are timed at most, until each ratio is reliable. A ratio is that of the
             first attempt in which it is reliable, else of the last.
         left_s: seconds of a budget; a baseline whose compilation is estimated to take longer is left out.
+        changed: tensors that calls change. They get back what they contain before each slice of a round, so
+            that positions of a cache stay inside, and at the end. Where calls fail all the same, no baseline
+            has times.
     """
     if not names:
         return ()
-    with on_threads(threads), torch.no_grad():
+    with on_threads(threads), torch.no_grad(), _restored(changed) as restore:
         calls = _calls(example, names, threads, left_s)
+        restore()
         running = {name: call for name, call in calls.items() if not isinstance(call, NotRun)}
         ours = partial(program, *example.arguments, **example.keywords)
         # the program is timed twice: the difference is the noise floor
         timed: dict[str, Call] = {OURS: ours, **running, AGAIN: ours}
+        awake = before_slice_of(threads)
+
+        def prepare(call: Call) -> None:
+            awake(call)
+            restore()
+
         compared: dict[str, ProgramBaseline] = {}
-        waiting = list(running)
-        for _ in range(attempts):
-            times_s = interleaved_times(timed, seconds, before_slice=before_slice_of(threads))
-            for name in tuple(waiting):
-                compared[name] = compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
-                if compared[name].speed is not None:
-                    waiting.remove(name)
-            if not waiting:
-                break
+        try:
+            for _ in range(attempts):
+                times_s = interleaved_times(timed, seconds, before_slice=prepare)
+                compared |= _newly_compared(compared, running, times_s)
+                if all(baseline.speed for baseline in compared.values()):
+                    break
+        except Exception as error:
+            if not changed:
+                raise
+            calls |= dict.fromkeys(running, NotRun(f"calls one after the other: {_line(error)}"))
     baselines = []
     for name, call in calls.items():
         if isinstance(call, NotRun):
@@ -236,6 +252,35 @@ def timed_baselines(
         else:
             baselines.append(compared[name])
     return tuple(baselines)
+
+
+def _newly_compared(
+    compared: Mapping[str, ProgramBaseline],
+    names: Iterable[str],
+    times_s: Mapping[str, Sequence[float]],
+) -> dict[str, ProgramBaseline]:
+    """Returns the baselines ``names`` of which no ratio is reliable yet, by the times of an attempt."""
+    return {
+        name: compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
+        for name in names
+        if name not in compared or compared[name].speed is None
+    }
+
+
+@contextlib.contextmanager
+def _restored(tensors: Sequence[torch.Tensor]) -> Iterator[Callable[[], None]]:
+    """Context manager: yields a function that gives tensors their contents of now again; its end calls it."""
+    copies = list(map(torch.clone, tensors))
+
+    def restore() -> None:
+        with torch.no_grad():
+            for tensor, copy in zip(tensors, copies, strict=True):
+                tensor.copy_(copy)
+
+    try:
+        yield restore
+    finally:
+        restore()
 
 
 def _calls(

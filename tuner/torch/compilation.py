@@ -297,7 +297,8 @@ def tune(
 
     The distinct fusions of the module share one budget. Their trials are stored, so that
     ``tuner.torch.compile`` finds the schedules later, and other modules profit from them. Weights are timed
-    as they are in a model: evicted from the second level of cache.
+    as they are in a model: evicted from the second level of cache. Buffers and inputs that the module changes
+    are as before at the end.
 
     Args:
         module: a module, in ``eval`` mode where that matters, or a program of ``torch.export.export``.
@@ -372,7 +373,9 @@ def tune(
             program = _tuned_family(module, example, dynamic_shapes, sizes, options)
         else:
             exported = export_module(module, arguments, keywords)
-            program = tuned_module(exported, options, ModuleWeights(module))
+            tensors = exported.form.tensors_of(example.arguments, example.keywords)
+            weights = ModuleWeights(module, exported.form.changes.buffers)
+            program = tuned_module(exported, options, tensors, weights)
     if dynamic_shapes is not None:
         left_s = limit.left_s(time.monotonic())
         return _with_baselines(program, timed_baselines(program, example, names, threads, left_s=left_s))
@@ -398,15 +401,18 @@ def _with_comparisons(
     """
     assert program.tuned is not None
     found = EagerComparison(None)
-    if fallback == EAGER or (EAGER in names and limit.left_s(time.monotonic()) > 0):
+    is_compared = fallback == EAGER or (EAGER in names and limit.left_s(time.monotonic()) > 0)
+    if is_compared and not program.is_changing:  # its operators would change the module's tensors
         found = compared_with_eager(module, example, program)
     left_s = limit.left_s(time.monotonic())
-    baselines = (*timed_baselines(program, example, names, threads, left_s=left_s), *found.baselines)
+    changed = program.changed_tensors(example.arguments, example.keywords)
+    timed = timed_baselines(program, example, names, threads, left_s=left_s, changed=changed)
+    baselines = (*timed, *found.baselines)
     _with_baselines(program, baselines)
     notes = [loops_note(program.tuned.fusions)]
     by_eager = [timed for timed in baselines if timed.name == EAGER]
     notes += [f"slower {clause}" for clause in losses(by_eager)]
-    if fallback == EAGER:
+    if fallback == EAGER and not program.is_changing:
         program, note = with_fallback(program, found, program.tuned.request.database, threads)
         notes.append(note)
     _warn(module, notes)

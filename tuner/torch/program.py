@@ -226,6 +226,14 @@ class TensorProgram:
         """
         return self._form.tensors_of(arguments, keywords)
 
+    def changed_tensors(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Tensors:
+        """Returns the tensors that a call of a program in one part changes: arguments, then buffers.
+
+        Raises UsageError as ``tensors_of``.
+        """
+        owned = (*self.tensors_of(arguments, keywords), *self._state)
+        return tuple(owned[number] for number in self._changed)
+
     def stale(self) -> tuple[str, ...]:
         """Returns the names of the module's weights that were changed after the program was compiled.
 
@@ -289,8 +297,7 @@ def compiled(
     tensors and does not become fusions, UsageError and CandidateError for one that does not compile.
     """
     changed = exported.form.changes.texts
-    if not all(buffer.is_contiguous() for buffer in exported.state):
-        raise ChangesTensorsError(changed[0])
+    require_changeable(exported)
     try:
         function: Any = compile_on_host(exported.payload, db=db, threads=threads)
     except UsageError as error:
@@ -298,6 +305,12 @@ def compiled(
             raise ChangesTensorsError(changed[0]) from error
         raise
     return TensorProgram(function, exported.form, weights, state=exported.state)
+
+
+def require_changeable(exported: ExportedModule) -> None:
+    """Raises ChangesTensorsError for a module whose changed buffers are not contiguous memory."""
+    if not all(buffer.is_contiguous() for buffer in exported.state):
+        raise ChangesTensorsError(exported.form.changes.texts[0])
 
 
 def _with_given(

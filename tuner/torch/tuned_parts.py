@@ -1,21 +1,21 @@
 """Tunes modules of static sizes, and those of a family: parts that share one budget, then are compiled."""
 
+import contextlib
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 import torch
 
 from tuner.core.errors import UsageError
 from tuner.mlir.ir.resources import mapped_payload
-from tuner.programs.compile import compile_on_host
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.fusion_tuning import tune_text
 from tuner.torch.export import ExportedModule, export_module
-from tuner.torch.graph_outputs import ChangesTensorsError
-from tuner.torch.program import TensorProgram
+from tuner.torch.program import TensorProgram, array_of, compiled, require_changeable
 from tuner.torch.weights import ModuleWeights
 from tuner.tuning.events import CampaignObserver
 
@@ -34,15 +34,22 @@ class TuningOptions:
 
 
 def tuned_module(
-    exported: ExportedModule, options: TuningOptions, weights: ModuleWeights | None = None
+    exported: ExportedModule,
+    options: TuningOptions,
+    tensors: Sequence[torch.Tensor],
+    weights: ModuleWeights | None = None,
 ) -> TensorProgram:
     """Tunes an exported module, and compiles it with the best schedules.
 
-    Raises UsageError where it has nothing to tune or fails, KeyboardInterrupt where it is interrupted.
+    ``tensors``: example inputs. Trials run in children, on random numbers and on copies of integers, which
+    may be indices: no tensor of the caller is changed. Raises UsageError where it has nothing to tune or
+    fails, KeyboardInterrupt where it is interrupted.
     """
-    if exported.form.changes.texts:  # timed calls would change them
-        raise ChangesTensorsError(exported.form.changes.texts[0])
-    with mapped_payload(exported.payload) as text:
+    require_changeable(exported)
+    with (
+        mapped_payload(exported.payload) as text,
+        _integers_in_files((*tensors, *exported.state)) as arguments,
+    ):
         tuned = tune_text(
             text,
             trials=options.limits.trials,
@@ -53,15 +60,35 @@ def tuned_module(
             source=options.name,
             observe=options.observe,
             threads=options.threads,
+            arguments=arguments,
         )
     if tuned.is_interrupted:
         raise KeyboardInterrupt
     if tuned.failure:
         raise UsageError(f"{options.name}: {tuned.failure}")
-    function: Any = compile_on_host(exported.payload, db=tuned.request.database, threads=options.threads)
-    program = TensorProgram(function, exported.form, weights)
+    program = compiled(exported, weights, db=tuned.request.database, threads=options.threads)
     program.tuned = tuned
     return program
+
+
+@contextlib.contextmanager
+def _integers_in_files(tensors: Sequence[torch.Tensor]) -> Iterator[tuple[str, ...]]:
+    """Context manager: yields options of ``make_arguments`` for the tensors that are not floating-point.
+
+    Random integers would be no indices of a small table. The files last as long as the context.
+    """
+    with tempfile.TemporaryDirectory(prefix="tuner-arguments-") as folder:
+        options = []
+        for number, tensor in enumerate(tensors):
+            if tensor.is_floating_point():
+                continue
+            array = array_of(tensor)
+            if array.dtype.kind == "u":  # MLIR's integers have no sign, and numpy's arrays of them are signed
+                array = array.view(f"i{array.itemsize}")
+            path = Path(folder, f"{number}.npy")
+            np.save(path, array)
+            options.append(f"{number}=@{path}")
+        yield tuple(options)
 
 
 class TunedParts:
@@ -82,11 +109,9 @@ class TunedParts:
         exported = export_module(module, tensors)
         share = self._share()
         if share is None:
-            database = self._options.database
-            function: Any = compile_on_host(exported.payload, db=database, threads=self._options.threads)
-            return TensorProgram(function, exported.form)
+            return compiled(exported, db=self._options.database, threads=self._options.threads)
         self._left -= 1
-        program = tuned_module(exported, replace(self._options, limits=share))
+        program = tuned_module(exported, replace(self._options, limits=share), tensors)
         if program.tuned is not None and program.tuned.campaign is not None:
             self._trials += program.tuned.campaign.trials
         return program
