@@ -269,7 +269,7 @@ def _longer(
 
     These are the best of the rules that then match no success, and the best of those that still match some.
     ``left``: per point, whether it is a failure that no suggestion excludes yet; ``worked``: whether it is a
-    success.
+    success. ``min_support``: the fewest of the failures in ``left`` that a returned rule matches.
     """
     rules = _sharpest([rule for rule in rules if rule.conditions[-1].is_partner], left, worked)
     others = _sharpest([_Rule((partner,), partner.truth) for partner in partners], left, worked)
@@ -324,7 +324,7 @@ def _kinds(observations: tuple[Observation, ...], min_support: int) -> list[tupl
     """Returns (stage, mask of the points that failed so) for each frequent kind of failure.
 
     Failures are of one kind if their stage is equal and their reasons differ in numbers alone; rare kinds of
-    a stage are joined to one.
+    a stage are joined to one. A kind is frequent if ``min_support`` points or more failed so.
     """
     kinds = [_kind(observation.failure) for observation in observations]
     counted = Counter(kinds)

@@ -183,7 +183,11 @@ class CompletedTimes:
 
 
 def completed_times(matrix: TimeMatrix) -> CompletedTimes:
-    """Returns the log times of a matrix; missing ones are predicted by the corrected cost model."""
+    """Returns the log times of a matrix; missing ones are predicted by the corrected cost model.
+
+    A prediction is a score plus the problem's mean log(time / cost), or the mean over all problems if the
+    problem has no time.
+    """
     known = known_times(matrix)
     is_timed = matrix.is_timed()
     levels = row_means(log_ratios(known))

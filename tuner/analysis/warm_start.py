@@ -48,7 +48,8 @@ def nearest_first(
 ) -> list[Item]:
     """Returns the items sorted by the distance of their task from ``task``, the nearest first.
 
-    Items without a distance are left out: those of another operation, and a CPU's for a GPU or vice versa.
+    ``task_of`` returns the task of an item. Items without a distance are left out: those of another
+    operation, and a CPU's for a GPU or vice versa.
     """
     apart = ((distance(task, task_of(item)), item) for item in items)
     known = [(far, item) for far, item in apart if far is not None]

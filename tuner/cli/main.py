@@ -362,7 +362,10 @@ def _is_in_a_source(flag: str) -> bool:
 
 
 def _commands(group: click.Group, words: str = "tuner") -> Iterator[tuple[str, click.Command]]:
-    """Yields what is typed for a command, and the command, imported now; in the order of the help."""
+    """Yields what is typed for a command, such as "tuner db info", and the command, which it imports.
+
+    In the order of the help. ``words``: what is typed for ``group``.
+    """
     sections = group.sections if isinstance(group, Commands) else ()
     entries = (entry.name for _title, section in sections for entry in section)
     for name in dict.fromkeys((*entries, *group.commands)):

@@ -60,7 +60,7 @@ class WeightPacking:
         return prod(rows), columns
 
     def padded_rows(self, rows: int) -> int:
-        """Returns how many rows the panels have for a matrix of ``rows`` rows, with those of zeros."""
+        """Returns how many rows the panels have for a matrix of ``rows`` rows, rows of zeros included."""
         run = self.run or rows
         if run:
             return rows // run * (-(-run // self.depth) * self.depth)

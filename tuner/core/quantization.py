@@ -109,7 +109,10 @@ class WeightFormat:
             )
 
     def moved_bytes(self, sizes: tuple[int, int, int], input_bytes: int, output_bytes: int) -> int:
-        """Returns the bytes of A, of the packed weights with scales and zero points, and of C."""
+        """Returns the bytes of A, of the packed weights with scales and zero points, and of C, in all.
+
+        ``sizes``: (m, n, k); ``input_bytes``, ``output_bytes``: of an element of A and of C.
+        """
         m, n, k = sizes
         return input_bytes * m * k + self.weight_bytes(n, k) + output_bytes * m * n
 
@@ -257,7 +260,8 @@ def _generic(
 ) -> str:
     """Returns the text of a linalg.generic that makes ``result``.
 
-    ``ins`` and ``out``: (value, the loops of its dimensions, type); ``loops``: a letter for each loop.
+    ``ins`` and ``out``: (value, the loops of its dimensions, type); ``loops``: a letter for each loop;
+    ``body``: lines on the elements %x0, %x1, ... of ``ins`` and %before of ``out``.
     """
     spelled = ", ".join
     maps = []

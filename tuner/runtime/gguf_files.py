@@ -103,7 +103,10 @@ class GgufFile:
         return str(self._tensors[name].tensor_type.name)
 
     def shape(self, name: str) -> tuple[int, ...]:
-        """Returns a tensor's sizes, that of adjacent elements last, which GGUF names first."""
+        """Returns a tensor's sizes; the dimension of adjacent elements, which GGUF names first, is the last.
+
+        Raises UsageError if the file has no such tensor.
+        """
         self.type_of(name)
         return tuple(map(int, reversed(self._tensors[name].shape)))
 
@@ -162,7 +165,7 @@ def _halves(blocks: Bytes, start: int) -> Halves:
 
 
 def _signed_nibbles(unsigned: Bytes) -> npt.NDArray[np.int8]:
-    """Returns nibbles 0 to 15 as those of ``GroupedIntegers``: 8 less, which flips the bit of the sign."""
+    """Returns bytes of two nibbles, 8 subtracted from each high one: ``GroupedIntegers.data``, (n, k / 2)."""
     return (unsigned ^ np.uint8(0x80)).view(np.int8).reshape(len(unsigned), -1)
 
 

@@ -23,7 +23,7 @@ FLAGS: Mapping[str, str] = {  # variable of constraints that is 0 or 1 -> what t
 }
 AARCH64_FLAGS: Mapping[str, str] = {"has_dotprod": "dotprod", "has_i8mm": "i8mm", "has_arm_bf16": "bf16"}
 AARCH64_VECTOR_BYTES = 16  # of no other processor that code is generated for
-LIMITS: Mapping[str, tuple[int, str]] = {  # variable -> the largest value there is, and what is said of less
+LIMITS: Mapping[str, tuple[int, str]] = {  # variable -> its largest value, and the message if it is smaller
     "vector_bytes": (64, "has no AVX-512"),
     "vector_registers": (32, "has no AVX-512"),
     "compute_capability": (ANY_CAPABILITY, "is too old"),

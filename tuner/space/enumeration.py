@@ -417,7 +417,10 @@ def _sampled(walk: Walk, limit: int) -> _Sample:
 
 
 def _smallest_hashes(block: Block, limit: int, level: int) -> Block:
-    """Returns up to ``limit`` rows of a block, those with the smallest hashes: a uniform sample."""
+    """Returns up to ``limit`` rows of a block, those with the smallest hashes: a uniform sample.
+
+    ``level``: each level has another hash function.
+    """
     if block.rows <= limit:
         return block
     kept = np.argpartition(_hashes(block.keys, level), limit)[:limit]

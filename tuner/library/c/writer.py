@@ -176,7 +176,10 @@ def kernel_initializer(kernel: PackedKernel, macro: str) -> str:
 
 
 def needs(names: Iterable[str], macro: str) -> str:
-    """Returns the C expression of instruction sets (keys in BITS): ``TUNER_AVX2 | TUNER_AVX512``, or "0"."""
+    """Returns the C expression of instruction sets (keys in BITS): ``TUNER_AVX2 | TUNER_AVX512``, or "0".
+
+    ``macro``: begins the names of the C constants, such as "TUNER".
+    """
     return " | ".join(f"{macro}_{FLAGS[name]}" for name in names) or "0"
 
 

@@ -68,7 +68,10 @@ HOLDER_BYTES = 20  # of the decimal process id in a lock's file
 
 
 def numpy_product(a: Array, b: Array, out: Array | None) -> Array:
-    """Returns ``np.matmul(a, b)``, the baseline. Raises UsageError for what is not an array of numbers."""
+    """Returns ``np.matmul(a, b)``, the baseline, in ``out`` if that is not None.
+
+    Raises UsageError for what is not an array of numbers.
+    """
     try:
         with between_forks():  # os.fork() waits: a child of a fork in here would inherit a locked BLAS
             product: Array = np.matmul(a, b) if out is None else np.matmul(a, b, out=out)

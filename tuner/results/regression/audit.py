@@ -82,7 +82,8 @@ def audit(
     """Audits the best trials of this machine: recompiles and verifies them, and times changed code.
 
     Yields the outcome of each audited trial. Outcomes of changed code are stored as runs. A recorded time of
-    other code becomes stale; then the next best trial is audited, up to 8 per problem.
+    other code becomes stale; then the next best trial is audited, up to 8 per problem. ``limits``: which
+    slowdown counts as slower; ``seed``: of the random inputs.
     """
     done: set[int] = set()
     for _ in range(BEST_TRIALS_OF_A_PROBLEM):

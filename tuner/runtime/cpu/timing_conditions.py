@@ -150,7 +150,7 @@ class HostWatch:
     """Records conditions of a team's timing: counters, and kernels that show when the host is slower."""
 
     def __init__(self, team: ThreadTeam, processors: Collection[int] | None = None) -> None:
-        """Takes the ``processors`` that this process may use; None: those of this unpinned thread.
+        """Takes the ``processors`` that this process may use; None: those that this thread may use now.
 
         Load elsewhere on the machine is not a disturbance: a container's neighbours have cores of their own.
         """

@@ -70,7 +70,7 @@ def choose(
 def with_seed_scripts(
     chosen: tuple[ChosenStrategy, ...], seeds: tuple[Candidate | Path, ...], space_file: SpaceFile
 ) -> tuple[tuple[ChosenStrategy, ...], tuple[Candidate, ...]]:
-    """Returns the strategies, with those of the scripts in ``seeds`` added; and the seeds as configurations.
+    """Returns (``chosen`` and a strategy for each script in ``seeds``, the seeds as configurations).
 
     ``seeds``: configurations to try first, or paths of scripts; they stay in order. A script is a strategy of
     one configuration: each of its knobs has one option. Raises UsageError for a file that is not such a
