@@ -180,7 +180,7 @@ class Engine:
         return False
 
     def _where(self) -> str:
-        """Returns which threads run, and the lines of the basic blocks that they have run last."""
+        """Returns a text on which threads run, and the lines of the basic blocks that they have run last."""
         lanes = np.flatnonzero(self._threads.status == RUNS)
         if not len(lanes):
             return "all threads wait"

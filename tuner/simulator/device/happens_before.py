@@ -22,7 +22,7 @@ HOST_QUEUE = -1
 
 @dataclass(frozen=True, eq=False)
 class ByteRanges:
-    """A set of byte addresses: a union of half-open intervals; both ``firsts`` and ``ends`` ascend."""
+    """A set of byte addresses: half-open intervals, which may overlap; ``firsts`` and ``ends`` ascend."""
 
     firsts: Addresses
     ends: Addresses
@@ -179,7 +179,7 @@ class AccessHistory:
         self._accesses = [access for access in self._accesses if access.moment is not moment]
 
     def forget_before(self, moment: Moment) -> None:
-        """Removes accesses that happen before a moment, which every later access must happen after."""
+        """Removes accesses before ``moment``; call it only if all later accesses happen after this moment."""
         self._accesses = [access for access in self._accesses if not access.moment.is_before(moment)]
 
 

@@ -59,7 +59,7 @@ RANK_LIMIT = 5  # cuTensorMapEncodeTiled
 
 
 def device_bytes(size_bytes: int) -> npt.NDArray[np.uint8]:
-    """Returns zeroed memory at reserved addresses that are never used again; the last array unmaps it.
+    """Returns zeroed memory at reserved addresses, never used again; unmapped with the last array over it.
 
     Raises MemoryError if the system has no free memory or addresses, and for more than LARGEST_BYTES.
     """
@@ -222,9 +222,9 @@ class SimulatedMemory:
             self._freed.append(region)
 
     def release(self) -> None:
-        """Deletes the oldest freed regions until at most QUARANTINE_BYTES of them are kept.
+        """Deletes the oldest freed regions until at most QUARANTINE_BYTES of freed memory are kept.
 
-        Call it without pending work.
+        Call it only when no work is pending.
         """
         kept = sum(region.bytes.size for region in self._freed)
         while kept > QUARANTINE_BYTES:

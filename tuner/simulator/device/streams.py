@@ -177,7 +177,11 @@ class LazyStreams:
             raise refused("LAUNCH_TIMEOUT", reason)
 
     def _checked(self, work: Work, call: Callable[..., Any], *arguments: Any) -> Any:
-        """Calls a function that runs work; if it raises, ends the work and cancels all other begun work."""
+        """Calls a function that runs ``work``; if it raises, ends the work.
+
+        A DeviceError also cancels all other work that has begun, and its message then says where this work
+        was.
+        """
         try:
             return call(*arguments)
         except BaseException as error:

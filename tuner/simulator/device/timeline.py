@@ -139,9 +139,9 @@ class Captures:
         self._by_stream = {number: other for number, other in self._by_stream.items() if other is not capture}
 
     def require_none(self, stream: int, what: str) -> None:
-        """Raises DeviceError, with ``what``, if ``stream`` is captured.
+        """If ``stream`` is captured, abandons its capture, as CUDA does, and raises DeviceError.
 
-        Then its capture is abandoned, as CUDA does.
+        ``what``: the call that is not allowed, for the message.
         """
         capture = self._by_stream.get(stream)
         if capture is not None:

@@ -83,7 +83,7 @@ def _comparison(operands: Operands, type_: PtxType) -> Comparison:
 def _combination(operands: Operands) -> tuple[Comparison, Reader]:
     """Consumes .and, .or or .xor of an opcode; returns its function and the reader of its operand.
 
-    ``or False`` if there is none.
+    Without such a modifier: logical or, and a reader of False, so that the result is not changed.
     """
     word = operands.modifiers.take(*COMBINE)
     operands.need(4 if word else 3)

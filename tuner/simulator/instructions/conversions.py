@@ -102,7 +102,11 @@ def narrow(values: Array, target: PtxType, mode: str) -> Array:
 
 
 def _to_integer(whole: Array, original: Array, target: PtxType) -> Array:
-    """Returns integral floats as integers, clamped to the type's range, NaN as the PTX ISA says, "cvt"."""
+    """Returns rounded floats ``whole`` as integers of ``target``, clamped to its range.
+
+    NaN, looked for in ``original``, the numbers before rounding, becomes 0; from f64 or to 64 bits, the
+    integer of which only the highest bit is set. PTX ISA, "cvt".
+    """
     limits = np.iinfo(target.dtype)
     is_high = whole >= float(limits.max)
     is_low = whole <= float(limits.min)

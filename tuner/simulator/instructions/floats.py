@@ -126,7 +126,10 @@ def approximate(operands: Operands) -> Step:
 
 
 def _rounding(operands: Operands, type_: PtxType) -> Callable[[Array], Array]:
-    """Consumes rounding mode, .sat and .relu; returns the function that applies .sat or .relu, and .ftz."""
+    """Consumes rounding mode, .sat and .relu; returns the function that applies .sat or .relu, and .ftz.
+
+    Raises UnsupportedInstruction for a rounding mode other than .rn.
+    """
     modifiers = operands.modifiers
     if (mode := modifiers.take(*DIRECTED)) is not None:
         raise operands.unsupported(f".{mode} here, only .rn")

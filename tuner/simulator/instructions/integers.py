@@ -305,9 +305,9 @@ def bit_operations(operands: Operands) -> Step:
 
 
 def _found(values: Array, type_: PtxType, is_shift: bool) -> Array:
-    """Returns the position of the highest non-sign bit of each value; all ones where it has none.
+    """Returns the position of the highest bit of each value that differs from its sign; else 0xFFFFFFFF.
 
-    PTX ISA, "bfind".
+    ``is_shift``: returns the left shift that moves this bit to the top. PTX ISA, "bfind".
     """
     if type_.is_signed:
         values = np.where(values < 0, ~values, values)

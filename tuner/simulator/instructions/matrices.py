@@ -249,7 +249,10 @@ def _tile_modifiers(operands: Operands, what: str) -> tuple[str, str, str]:
 def _addresses(
     operands: Operands, number: int, kind: str, layout: str | None
 ) -> Callable[[ResidentBlocks, Indices], Indices]:
-    """Returns the reader of element addresses [lane, element]; ``layout`` None: of lines of A or B."""
+    """Returns a function that computes element addresses [lane, element].
+
+    ``layout``: of C or D, half a row of 16 per lane; None: of A or B, a line per lane.
+    """
     base = operands.address(number)
     stride = operands.source(2, TYPES["s32"]) if len(operands) == 3 else None
 
@@ -274,7 +277,7 @@ def _elements(registers: list[Array], dtype: "np.dtype[np.generic]") -> Array:
 
 
 def _input(registers: list[Array], layout: str) -> Array:
-    """Returns A or B as float64: [warp, 16, 16]."""
+    """Returns the registers of A or B as float64 [warp, 16, 16]; ``layout`` "col": lanes hold columns."""
     lines = _elements(registers, np.dtype(np.float16)).reshape(-1, WARP_LANES, SIDE)[:, :SIDE]
     return (lines.swapaxes(1, 2) if layout == "col" else lines).astype(np.float64)
 

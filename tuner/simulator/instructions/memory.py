@@ -56,7 +56,7 @@ def store(operands: Operands) -> Step:
 
 
 def _of_vector(operands: Operands) -> tuple[PtxType, int, str, bool]:
-    """Returns of ``ld`` or ``st`` type and number of elements, state space, and if the access is strong."""
+    """Consumes the modifiers of ``ld`` or ``st``; returns (type, elements, state space, is strong access)."""
     modifiers = operands.modifiers
     type_ = modifiers.type()
     count = modifiers.vector()
@@ -67,7 +67,10 @@ def _of_vector(operands: Operands) -> tuple[PtxType, int, str, bool]:
 
 
 def _sources(operands: Operands, number: int, type_: PtxType, count: int) -> list[Reader]:
-    """Returns the readers of a vector operand's elements as unsigned integers."""
+    """Returns the readers of the elements of vector operand ``number``, as unsigned integers.
+
+    Raises UnsupportedInstruction if these are not ``count`` registers.
+    """
     raw = PtxType(type_.name, type_.raw)
     readers = [operands.reader(item, raw) for item in operands.items(number)]
     _check_count(operands, len(readers), count)

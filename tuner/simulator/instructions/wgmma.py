@@ -141,7 +141,11 @@ def _checked(operands: Operands) -> MmaAsync:
 
 
 def _flags(operands: Operands, item_bytes: int, in_registers: bool) -> tuple[tuple[bool, bool], int]:
-    """Returns (whether A, whether B is transposed) and the sign of the product."""
+    """Returns (whether A, whether B is transposed) and the sign of the product, 1 or -1.
+
+    Raises UnsupportedInstruction for other flags than ``item_bytes`` and A in registers (``in_registers``)
+    allow.
+    """
     flags = list(map(operands.constant, range(4, len(operands))))
     # flags: scale of A, of B, then transposes; only 16-bit operands in shared memory have those
     if item_bytes != 2:

@@ -89,7 +89,7 @@ def device_address(number: int) -> int:
 
 
 def device_number(address: int) -> int:
-    """Returns the index of the device's buffer that holds a kernel's address; negative if none does."""
+    """Returns the index of the device's buffer whose addresses in kernels contain this one; else negative."""
     return (address >> SLOT_BITS) - FIRST_OF_DEVICE
 
 
@@ -179,7 +179,10 @@ class GlobalMemory:
             yield self._part(watch, lanes[is_here], addresses[is_here], size_bytes, int(slot), is_here)
 
     def _placed(self, addresses: Indices) -> Indices:
-        """Adds the buffers that ``find`` knows for addresses in none; returns addresses in the buffers."""
+        """Adds the buffers that ``find`` knows for addresses in no buffer; returns the addresses in buffers.
+
+        An address that ``find`` does not know is returned unchanged.
+        """
         slots = addresses >> SLOT_BITS
         others = [slot for slot in np.unique(slots) if int(slot) not in self._buffers]
         placed = addresses.copy()

@@ -192,7 +192,10 @@ class KernelCounts:
         return waves * (wave + ending) + last
 
     def _port_cycles(self, partition_warps: int) -> float:
-        """Returns the cycles that issue takes where each FFMA waits for its operands; 0: few sums."""
+        """Returns the cycles that issue takes where each FFMA waits for its operands.
+
+        0 if a thread holds fewer than MANY_SUMS sums, or the main loop has no FFMA.
+        """
         reads = register_reads(self.kernel)
         if self.sums < MANY_SUMS or reads is None:
             return 0.0
@@ -246,9 +249,9 @@ def register_reads(kernel: Kernel) -> RegisterReads | None:
 
 
 def _cycles_per_product(banks: Sequence[tuple[int, int]], count: int) -> float:
-    """Returns the mean cycles of an FFMA: register reads are evened out over each ``count`` consecutive FFMA.
+    """Returns the mean cycles of an FFMA, at least 1, if each ``count`` of them even out register reads.
 
-    ``banks``: per FFMA, its reads of even and of odd registers.
+    ``banks``: per FFMA, in order, its reads of even and of odd registers.
     """
     cycles = 0
     for start in range(0, len(banks), count):

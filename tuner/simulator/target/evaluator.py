@@ -263,7 +263,10 @@ def _draws(problem: Problem, rng: np.random.Generator) -> Iterator[Inputs]:
 
 
 def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Block, ...]]:
-    """Returns the blocks to simulate of the launch that multiplies; other launches run with all blocks."""
+    """Returns {index of the launch that multiplies: its blocks to simulate}; {}: all blocks.
+
+    All blocks of other launches are simulated.
+    """
     main = [index for index, launch in enumerate(program.launches) if launch.kernel.startswith(ENTRY)]
     flop_per_s = SCALAR_FLOP_PER_S if problem.dtype in SUM_DTYPES else TENSOR_FLOP_PER_S
     if problem.flop <= WHOLE_S * flop_per_s or len(main) != 1:
@@ -284,7 +287,10 @@ def _chosen_blocks(problem: Problem, program: KernelCode) -> dict[int, tuple[Blo
 
 
 def _unwritten_parts(problem: Problem, program: KernelCode) -> dict[str, Array]:
-    """Returns the initial integer workspace: its sums exceed any sum of drawn inputs (integers lack NaN)."""
+    """Returns workspaces of integers to begin with, by name; {} if sums are floats, which begin as NaN.
+
+    The parts of an element add up to more than any sum of drawn inputs.
+    """
     if problem.accumulator != "i32":
         return {}
     z = next(launch.grid[2] for launch in program.launches if launch.kernel.startswith(ENTRY))
