@@ -98,7 +98,7 @@ def choose_matrices(module: ir.Module) -> None:
 
 
 def _copy_of_matrix(copy: Op, matrix: Value) -> None:
-    """Replaces a copy by the TMA by one whose box has ``matrix`` as its last index."""
+    """Replaces a TMA copy by one whose box has ``matrix`` as its last index, in place."""
     sizes = list(ir.DenseI32ArrayAttr(copy.attributes[SEGMENTS]))
     operands = list(copy.operands)
     # the i32 operands are the indices of the box

@@ -101,7 +101,10 @@ def _replace_by_alloca(memory: Value, before: Op) -> None:
 
 
 def _attribution(launch: Op, op: Op) -> Value:
-    """Adds a workgroup attribution after the existing ones; private ones, the last, become allocas."""
+    """Adds a workgroup attribution of the type of ``op``'s result to a launch; returns it, a block argument.
+
+    Private attributions, which would come after it, are replaced by ``memref.alloca`` ops.
+    """
     block = launch.regions[0].blocks[0]
     if COUNT in launch.attributes:
         count = int(ir.IntegerAttr(launch.attributes[COUNT]).value)

@@ -11,7 +11,7 @@ LIMIT_BYTES = 512 * 1024  # local memory per thread: CUDA C programming guide, c
 
 
 def use_private_memory(module: ir.Module) -> int:
-    """Moves the memory that each thread of a kernel allocates to local memory, in place; returns how many.
+    """Moves memory that a kernel's threads allocate to local memory, in place; returns how many allocations.
 
     Each allocation becomes a ``memref.alloca`` at the start of the kernel: in a loop it would take more of
     the stack in each iteration. Raises CandidateError: RESOURCES above LIMIT_BYTES per thread; COMPILE for

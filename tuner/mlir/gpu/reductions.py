@@ -145,7 +145,10 @@ def _shuffled(own: Value, mode: str, source: Value) -> Value:
 
 
 def _combination(op: Op) -> Combine:
-    """Returns the function that creates the combination of two values, by the op's region or its name."""
+    """Returns the function that creates the combination of two values, by the op's region or its name.
+
+    Raises CandidateError(COMPILE) for a region with control flow.
+    """
     region = op.regions[0] if len(op.regions) else None
     if region is None or len(region.blocks) == 0:
         name = str(op.attributes["op"]).rstrip(">").split()[-1]

@@ -130,7 +130,7 @@ class _Reduction:
         return cls(launches[0], stores, parts, counters, grid, (x, y, z), slices, whole)
 
     def is_whole(self) -> Value:
-        """Creates whether the block computes a whole tile; returns the i1 value."""
+        """Creates an i1 value: whether the block computes a whole tile."""
         return is_less(index_along("gpu.block_id", "x"), index(self.whole))
 
     def store_whole(self) -> None:
@@ -145,13 +145,13 @@ class _Reduction:
         self.create_arrival()
 
     def _part_number(self) -> Value:
-        """Creates the number of the block's part of K; returns its index value."""
+        """Creates the index of the block's part of K, from 0 to ``slices`` - 1, as an index value."""
         if self.whole < 0:
             return index_along("gpu.block_id", "z")
         return affine(part_of(self.whole, self.slices), index_along("gpu.block_id", "x"))
 
     def _indices(self, number: int, part: Value) -> list[Value]:
-        """Creates the indices in ``parts`` of what store ``number`` of a thread stores, of a part of K."""
+        """Creates the indices in ``parts`` at which store ``number`` of a thread puts part ``part`` of K."""
         if self.whole < 0:
             return [part, *list(self.stores[number].operands)[2:]]
         ids = [index_along("gpu.thread_id", axis) for axis in "xyz"]
@@ -162,12 +162,12 @@ class _Reduction:
 
     @property
     def _thread(self) -> ir.AffineExpr:
-        """Returns the number of a thread in its block, by its ids along x, y and z as symbols 0 to 2."""
+        """Returns the index of a thread in its block, by its ids along x, y and z as symbols 0 to 2."""
         x, y, _ = self.threads
         return symbol(0) + symbol(1) * x + symbol(2) * (x * y)
 
     def _shared_tile(self, block: ir.AffineExpr) -> ir.AffineExpr:
-        """Returns the number of a tile that several blocks compute, from 0 on: (block - whole) / slices."""
+        """Returns the index of a tile that several blocks compute, from 0 on: (block - whole) / slices."""
         return ir.AffineExpr.get_floor_div(block - self.whole, self.slices)
 
     def create_arrival(self) -> None:
@@ -211,7 +211,7 @@ class _Reduction:
         return loads
 
     def _counter_address(self) -> Value:
-        """Creates the address, i64, of the counter of the warp at the tile: one of all blocks along z."""
+        """Creates the address, i64, of the warp's counter of its tile, which all blocks of the tile share."""
         warps = math.prod(self.threads) // WARP_THREADS
         warp = ir.AffineExpr.get_floor_div(self._thread, WARP_THREADS)
         block_x = symbol(3)

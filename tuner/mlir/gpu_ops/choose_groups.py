@@ -75,7 +75,10 @@ class ChooseGroupsOp(InPlaceOp, name="choose_groups"):
 
 @dataclass(frozen=True)
 class _Tile:
-    """What a block finds: its group, its tile in the group, the group's first row, and its number of rows."""
+    """What a block finds: its group, the index of its tile in the group, the group's first row and its rows.
+
+    ``count`` is 0 for a block that has no tile.
+    """
 
     group: Value
     number: Value
@@ -139,7 +142,10 @@ class _Choice:
             _shift(argument, shift)
 
     def _search(self, number: Value) -> _Tile:
-        """Creates the loop over groups, in which the tile of this number is found."""
+        """Creates the loop over groups that finds tile ``number`` of all groups.
+
+        If there is none, the returned tile's ``count`` is 0.
+        """
         offsets = self.groups.offsets
         none = index(0)
         rows = index(self.block_m)
@@ -162,7 +168,10 @@ class _Choice:
         return _Tile(*tile)
 
     def _move_into_branch(self, own: Op, condition: Value) -> None:
-        """Moves all ops after ``own`` but allocations into an ``scf.if``."""
+        """Moves all ops after ``own`` into an ``scf.if`` of ``condition``.
+
+        Allocations and the terminator stay.
+        """
         ops = ops_in(self.launch.regions[0].blocks[0])
         after = ops[ops.index(own) + 1 : -1]
         branch = ir.Operation.create("scf.if", operands=[condition], regions=2)
@@ -192,7 +201,7 @@ def _pitch(argument: Value) -> int:
 
 
 def _comparisons(numbers: Sequence[Value]) -> list[Op]:
-    """Returns the comparisons ``slt`` of what follows from numbers of blocks by FOLLOWED."""
+    """Returns each ``arith.cmpi slt`` that uses ``numbers`` directly, or by way of ops in FOLLOWED."""
     found: dict[Op, None] = {}
     waiting = list(numbers)
     seen = set()
@@ -212,7 +221,7 @@ def _is_flat(user: Op) -> bool:
 
 
 def _shift(argument: Value, shift: Value) -> None:
-    """Makes accesses to an argument begin ``shift`` elements further on."""
+    """Replaces uses of an argument by views that begin ``shift`` elements, an index value, further on."""
     for user in users_of(argument):
         if _is_flat(user):
             with ir.InsertionPoint(user):

@@ -55,7 +55,10 @@ class _Stage:
     stages: int
 
     def is_counted(self, loop: Op, first: Value) -> bool:
-        """Returns whether the stage, ``first`` before the loop, grows by one per iteration from there on."""
+        """Returns whether a counter, which grows by one per iteration from ``first``, replaces the stage.
+
+        ``first``: its value before the loop. False for a power of two of stages: their remainder is cheap.
+        """
         if self.stages & (self.stages - 1) == 0:
             return False  # the remainder is a cheap bit mask
         low, _, stride = map(_constant, list(loop.operands)[:3])

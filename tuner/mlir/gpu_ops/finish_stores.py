@@ -184,7 +184,7 @@ class _Output:
         return apply_epilogue(self.epilogue, self.function, vector, indices)
 
     def clamped(self, indices: list[Value]) -> list[Value]:
-        """Returns indices inside the true sizes, for an epilogue's loads of what is not stored then."""
+        """Creates indices limited to the true sizes, for an epilogue's loads; ``indices`` without one."""
         if self.epilogue is None:
             return indices
         return [
@@ -225,14 +225,21 @@ class _Output:
         return is_aligned and len(ir.MemRefType(self.argument.type).shape) - 1 not in self.bounds
 
     def width(self, whole: int) -> int:
-        """Returns the elements per store, for a vector of ``whole`` elements, so that stores are aligned."""
+        """Returns the elements per store of a vector of ``whole`` elements: as rows' alignment allows.
+
+        1 if atomic.
+        """
         if self.mode == "atomic":
             return 1
         return math.gcd(whole, self.row_elements)
 
 
 def _finish(stores: list[Op], output: _Output, slices: int, *, is_exchanged: bool) -> None:
-    """Completes the stores to one argument, in place."""
+    """Replaces stores to ``output``'s argument by stores as wide as its alignment allows, within true sizes.
+
+    They are after the epilogue, or as the mode says; the argument's type may change. ``slices``: of a
+    workspace; ``is_exchanged``: lanes may exchange pieces of rows first.
+    """
     if output.mode == "workspace":
         _become_workspace(output, slices)
     elif output.mode == "atomic":
@@ -257,7 +264,7 @@ def _finish(stores: list[Op], output: _Output, slices: int, *, is_exchanged: boo
 
 
 def _is_output(view: Value) -> bool:
-    """Returns whether a memref is an argument, and not the one with which ``tuner.add_parts`` adds up."""
+    """Returns whether a memref is an argument, other than ``tuner.add_parts``'s buffer of parts."""
     if not memrefs.is_argument(view):
         return False
     buffers = memrefs.named_arguments(view.owner.owner.operation, memrefs.BUFFER)
@@ -299,7 +306,10 @@ def _become_workspace(output: _Output, slices: int) -> None:
 
 
 def _exchange(stores: list[Op], output: _Output) -> list[Op]:
-    """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the remaining stores."""
+    """Replaces stores of adjacent tiles by one 16-byte store per lane; returns the stores that remain.
+
+    All remain if rows are not aligned and whole, or if the epilogue reads the output.
+    """
     # number of lanes that exchange pieces, and of tiles of C: each lane then has 16 bytes
     count = STORE_BYTES * 8 // (PIECE * output.element.width)
     if output.is_read or not output.has_whole_rows:

@@ -146,21 +146,27 @@ class SwizzleBlocksOp(InPlaceOp, name="swizzle_blocks"):
 
 
 def _cluster_number(block: Value, size: int) -> Value:
-    """Creates the number of a block's cluster along an axis along which clusters have ``size`` blocks."""
+    """Creates the index of a block's cluster along an axis; ``size``: blocks of a cluster along this axis."""
     if size == 1:
         return block
     return affine(ir.AffineExpr.get_floor_div(symbol(0), size), block)
 
 
 def _within(cluster: Value, block: Value, size: int) -> Value:
-    """Creates the number of the block of ``cluster`` that has the place of ``block`` in its cluster."""
+    """Creates the index of the block in ``cluster`` that lies there as ``block`` lies in its own cluster.
+
+    All along one axis; ``size``: blocks of a cluster along this axis.
+    """
     if size == 1:
         return cluster
     return affine(symbol(0) * size + ir.AffineExpr.get_mod(symbol(1), size), cluster, block)
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
-    """Creates (along, across) for bands of equal height: only divisions by constants, which are cheap."""
+    """Creates a block's position (along its band, across bands), for bands of equal height.
+
+    It takes only divisions by constants, which are cheap.
+    """
     band = ir.AffineExpr.get_floor_div(number, group * length)
     within = ir.AffineExpr.get_mod(number, group * length)
     across = band * group + ir.AffineExpr.get_mod(within, group)
@@ -170,7 +176,10 @@ def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: 
 def _bands(
     x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
 ) -> tuple[Value, Value]:
-    """Creates (along, across) if the last band is lower: divides by its height, which is not constant."""
+    """Creates a block's position (along its band, across bands), where the last band may be lower.
+
+    It takes a division by the height of the band, which is not constant.
+    """
     type_ = ir.IndexType.get()
     (length, breadth) = sides
     first = affine(ir.AffineExpr.get_floor_div(number, group * length) * group, x, y)

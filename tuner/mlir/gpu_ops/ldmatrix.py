@@ -131,7 +131,10 @@ def _merge(first: Op, second: Op) -> None:
 
 
 def _lanes_of_four_tiles(indices: list[Value], per_register: int) -> list[Value]:
-    """Creates addresses of four tiles: lanes 16..31 move 8 rows down, two tiles back, if not transposed."""
+    """Creates a lane's [row, column] to load four tiles, not transposed, by those to load two tiles.
+
+    Lanes 16..31 move 8 rows down and two tiles back.
+    """
     lane = value("gpu.lane_id", ir.IndexType.get())
     upper = ir.AffineExpr.get_floor_div(symbol(0), 16)
     row = affine(symbol(1) + upper * TILE, lane, indices[0])

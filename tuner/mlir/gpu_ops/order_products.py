@@ -115,7 +115,7 @@ class _Run:
 
 
 def _runs(body: ir.Block) -> list[_Run]:
-    """Returns the runs of a block: what ends one has no results or has regions, as barriers and stores."""
+    """Returns the runs of a block; an op without results or with regions, such as a barrier, ends a run."""
     runs: list[_Run] = []
     ops: list[Op] = []
     for operation in body.operations:
@@ -140,7 +140,7 @@ def _order(run: _Run) -> None:
 
 
 def _steps_of(run: _Run) -> list[list[Op]]:
-    """Returns the products of a run by their place in the chain of a sum."""
+    """Returns the products of a run by steps: in list i those that come i-th in the chain of their sums."""
     steps: list[list[Op]] = []
     number: dict[Value, int] = {}
     for op in run.ops:
@@ -201,7 +201,7 @@ def _back_and_forth(products: list[Op]) -> list[Op]:
 
 
 def _store_from_other_registers(function: Op, loop: Op) -> None:
-    """Replaces what stores take from the results of a loop, vectors of f32, by copies."""
+    """Makes stores of ``function`` take copies of vectors of f32 that are results of ``loop``."""
     for store in walk(function, "vector.store"):
         sums = store.operands[0]
         type_ = ir.VectorType(sums.type)

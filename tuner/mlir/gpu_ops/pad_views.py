@@ -96,7 +96,10 @@ class _Padding:
 
 
 def _padding_of(function: Op, sizes: Sizes) -> _Padding:
-    """Returns what follows from the padded sizes of the first linalg op's loops. Raises _PaddingError."""
+    """Returns the padding that follows from ``sizes``, of the loops of the function's first linalg op.
+
+    Fills do not count as the first op. Raises _PaddingError.
+    """
     ops: list[Op] = []
     for region in function.regions:
         for block in region.blocks:
@@ -215,7 +218,10 @@ def _require_zeros(pad: Op) -> None:
 
 
 def _set_argument(memory: Value, sizes: Sizes, padding: _Padding) -> None:
-    """Records the padded sizes of the argument that ``memory`` is, or is the first part of."""
+    """Records the padded sizes of an argument, which is ``memory`` or has ``memory`` as its first part.
+
+    Raises _PaddingError for other memory, padded arguments and gaps between rows.
+    """
     part = op_of(memory, PART)
     argument = memory if part is None else part.operands[0]
     if not isinstance(argument.owner, ir.Block) or not (part is None or _is_first(part)):

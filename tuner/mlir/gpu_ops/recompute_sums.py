@@ -124,7 +124,7 @@ def _is_special(sums: Sequence[Value]) -> Value:
 
 @dataclass(frozen=True)
 class _Line:
-    """A row or a column of C: an index, which is that of ``start`` and a distance."""
+    """A row or a column of C, by its index: ``start`` + ``distance``."""
 
     start: Value  # index
     distance: int
@@ -193,7 +193,8 @@ class _Lines:
     def _start(self, line: Value) -> Value:
         """Creates a copy that LLVM does not move out of the loop, with the addresses of all lines.
 
-        A line outside of the matrix has an address of its own, so these would need a register each.
+        A line outside of the matrix has an address of its own, so these would need a register each. Without
+        such lines, returns ``line`` itself.
         """
         if self._limit is None:
             return line

@@ -103,7 +103,10 @@ class _Groups:
         return cls(loop, tuple(views), arguments)
 
     def join(self, function: Op) -> None:
-        """Moves the ops of a group out of the loop, where they get the sizes of all rows."""
+        """Replaces the loop by its ops for all rows: moves them before it, for as many rows as A has.
+
+        Erases the loop, drops the groups' dimension of B's type, and marks the arguments ``tuner.of_groups``.
+        """
         rows = int(self.arguments[ROWS_IN].type.shape[0])
         matrices = self.arguments[MATRICES]
         shape = ir.MemRefType(matrices.type)

@@ -71,7 +71,7 @@ def _names(alloc: Op) -> set[str]:
 
 
 def _uses(alloc: Op) -> list[tuple[Op, int]]:
-    """Returns (op, number of its operand that is the tile) of all uses except deallocations."""
+    """Returns (op, index of its operand that is the tile) of all uses except deallocations."""
     uses = uses_of(alloc.results[0])
     return [(op, number) for op, number in uses if op.name != "memref.dealloc"]
 
@@ -97,7 +97,7 @@ def _pad(alloc: Op, pad_bytes: int) -> None:
 
 
 def _rows_of_banks(memref: ir.MemRefType) -> int:
-    """Returns how many rows together are a multiple of 128 bytes, the span of all banks."""
+    """Returns the fewest rows that together are a multiple of 128 bytes, the span of all banks."""
     row_bytes = memref.shape[-1] * element_bytes(memref.element_type)
     return BANKS_BYTES // math.gcd(BANKS_BYTES, row_bytes)
 

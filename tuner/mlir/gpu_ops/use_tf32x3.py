@@ -66,7 +66,7 @@ class UseTf32x3Op(InPlaceOp, name="use_tf32x3"):
 
 @dataclass(frozen=True)
 class _Split:
-    """A fragment as the sum of two."""
+    """A fragment of f32 as the sum of two: its high bits, rounded to tf32, and the rest."""
 
     high: Value
     low: Value
@@ -93,7 +93,7 @@ class _Body:
 
     @property
     def has_other_users(self) -> bool:
-        """Returns whether sums are used by a product and by another op: they are not in a total there."""
+        """Returns whether another op uses sums to which a product adds: these may not be in a total yet."""
         products = set(self._products)
         return any(
             user not in products
