@@ -79,14 +79,14 @@ def test_memrefs_are_found_behind_what_was_made_of_them() -> None:
         pointer, elsewhere = [op.results[0] for op in walk(module, "llvm.inttoptr")]
         behind = {each.get_name() for each in aliases.buffers_with_address_in(pointer)}
         assert behind == {"%arg0", "%arg1"}
-        assert [aliases.is_from_elsewhere(each) for each in (pointer, elsewhere)] == [False, True]
+        assert [aliases.may_be_unknown_pointer(each) for each in (pointer, elsewhere)] == [False, True]
 
 
 def test_a_pointer_that_may_be_an_unknown_address_may_point_anywhere() -> None:
     """Of two memrefs, moved in a loop; then chosen between a memref and an unknown address."""
     with parsed(text_beside(__file__, "CHOSEN_POINTERS")) as module:
         pointers = [op.results[0] for op in walk(module, "llvm.inttoptr")]
-        assert list(map(aliases.is_from_elsewhere, pointers)) == [False, False, True, True, True, True]
+        assert list(map(aliases.may_be_unknown_pointer, pointers)) == [False, False, True, True, True, True]
 
 
 def test_both_directions_are_one_relation() -> None:

@@ -16,7 +16,7 @@ from tuner.mlir.effects.aliases import (
     buffers_with_address_in,
     is_buffer,
     is_carried,
-    is_from_elsewhere,
+    may_be_unknown_pointer,
     roots_of,
 )
 from tuner.mlir.effects.memory_effects import KernelEffects, effect_of_use
@@ -125,7 +125,10 @@ def _op_of(value: Value) -> Op | None:
 
 
 def _may_be_sum(target: int, steps: list[tuple[int, int]]) -> bool:
-    """Returns whether ``target`` is a sum of the steps: (step, maximum count), in descending order."""
+    """Returns whether ``target`` may be a sum of steps, each taken at most as often as its count.
+
+    ``steps``: (step, maximum count), in descending order. True also where the search is cut off.
+    """
     targets = {target}
     for index, (step, count) in enumerate(steps):
         rest = sum(stride * times for stride, times in steps[index + 1 :])
@@ -161,7 +164,10 @@ class Accesses:
         return bool(self.reads or self.writes or self.is_unknown)
 
     def conflicts_with(self, other: "Accesses") -> bool:
-        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966)."""
+        """Returns whether one of the two may write what the other reads or writes (Bernstein 1966).
+
+        Unknown accesses conflict with any access.
+        """
         if self.is_unknown or other.is_unknown:
             return bool(self) and bool(other)
         return (
@@ -262,7 +268,7 @@ def _of_host_op(op: Op) -> Accesses:
 def _through_host_pointer(value: Value) -> Accesses:
     if not str(value.type).startswith("!llvm.ptr"):
         return NONE
-    if is_from_elsewhere(value):
+    if may_be_unknown_pointer(value):
         return Accesses(is_unknown=True)
     return union(_access(buffer, ANYTHING) for buffer in buffers_with_address_in(value))
 

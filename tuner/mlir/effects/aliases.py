@@ -26,6 +26,8 @@ BRANCHES = frozenset({"scf.if", "scf.index_switch"})
 STRUCTURED = BRANCHES | {"scf.for", "scf.while"}  # whose regions are walked; others count as a single op
 ASYNC = "!gpu.async.token"
 ADDRESS_BITS = 64  # of device memory, and of x86-64
+# Where an op hands an address on: which results, memory or callee may hold it afterwards.
+
 # Ops whose results are what is in memory, or facts about a memref: no address that they were given.
 RESULTS_ARE_DATA = (
     READERS
@@ -42,7 +44,7 @@ STORED = {
     **dict.fromkeys(("memref.atomic_rmw", "memref.atomic_yield"), 0),
     **dict.fromkeys(("gpu.memset", "gpux.memset", "llvm.cmpxchg", "llvm.atomicrmw"), -1),
 }
-# Dialects of which no other op keeps an address that it is given.
+# Dialects whose ops keep no address, except STORED, UNKNOWN_CODE, and func.call of unknown functions.
 KEEP_NOTHING = frozenset(
     {
         *("arith", "index", "math", "vector", "affine", "scf", "cf", "builtin", "bufferization", "ub"),
@@ -148,7 +150,7 @@ def _all_targets(op: Op) -> list[Value]:
 
 
 def terminator_of(op: Op, region: int) -> Op:
-    """Returns the last op of the only block of the op's region number ``region``, counted from 0."""
+    """Returns the last op of the only block of region ``region``, an index, of ``op``."""
     return last_of(op.regions[region].blocks[0])
 
 
@@ -208,48 +210,56 @@ def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
 
     An address that was stored and loaded again is not followed.
     """
-    return tuple(origin for origin in _behind(value) if is_buffer(origin.type))
+    return tuple(origin for origin in _possible_sources(value) if is_buffer(origin.type))
 
 
-def is_from_elsewhere(pointer: Value) -> bool:
-    """Returns whether a pointer may point anywhere: it may be made from something other than known objects.
+def may_be_unknown_pointer(pointer: Value) -> bool:
+    """Returns whether a pointer may be made from something other than known objects: it may point anywhere.
 
     Known objects are memrefs and other values with an origin that the analysis can follow. True also where
     control flow or a select chooses between such an object and an unknown address.
     """
-    values = [pointer, *_behind(pointer)]
-    sources = dict(zip(values, map(_handed_from, values), strict=True))
-    known = set(values)  # loops hand values on in circles: what is never found to be unknown is known
-    while unknown := {value for value in known if not _is_made_from(value, sources[value], known)}:
-        known -= unknown
-    return pointer not in known
+    values = [pointer, *_possible_sources(pointer)]
+    sources = dict(zip(values, map(_sources_in_one_step, values), strict=True))
+    # Assumes that all are known, and removes those that are not until nothing changes: so a cycle through
+    # a loop does not make its values unknown.
+    assumed_known = set(values)
+    while unknown := {
+        value for value in assumed_known if not _is_made_from(value, sources[value], assumed_known)
+    }:
+        assumed_known -= unknown
+    return pointer not in assumed_known
 
 
-def _is_made_from(value: Value, sources: list[Value], known: set[Value]) -> bool:
-    """Returns whether a value is a known object, is made from one, or is chosen among such values alone."""
+def _is_made_from(value: Value, sources: list[Value], assumed_known: set[Value]) -> bool:
+    """Returns whether a value is a known object, or is made from values that are assumed to be known.
+
+    Of a select or a loop all ``sources`` must be known: any of them may be the value. Of another op one
+    suffices, the pointer: the others are offsets.
+    """
     if is_buffer(value.type) or op_of(value, *OTHER_OBJECTS) is not None:
         return True
     select = op_of(value, *SELECTS)
     if select is not None:
-        return known.issuperset(list(select.operands)[1:])
+        return assumed_known.issuperset(list(select.operands)[1:])
     if is_carried(value):
-        return known.issuperset(sources)
-    return not known.isdisjoint(sources)
+        return assumed_known.issuperset(sources)
+    return not assumed_known.isdisjoint(sources)
 
 
-def _behind(value: Value) -> list[Value]:
-    """Returns the values whose address ``value`` may hold; the search ends at memrefs."""
+def _possible_sources(value: Value) -> list[Value]:
+    """Returns the values whose address ``value`` may hold, found backwards; the search ends at memrefs."""
     origins: dict[Value, None] = {}
-    open_values = _handed_from(value)
+    open_values = _sources_in_one_step(value)
     while open_values:
         open_value = open_values.pop()
         if open_value not in origins:
             origins[open_value] = None
-            open_values.extend([] if is_buffer(open_value.type) else _handed_from(open_value))
+            open_values.extend([] if is_buffer(open_value.type) else _sources_in_one_step(open_value))
     return list(origins)
 
 
-def _handed_from(value: Value) -> list[Value]:
+def _sources_in_one_step(value: Value) -> list[Value]:
     """Returns the values whose address may be in ``value``: the relation of ``handed_on``, backwards."""
     if is_carried(value):
         return sources_of(value)
@@ -295,7 +305,10 @@ def _is_kept(op: Op, number: int) -> bool:
 
 
 def _is_kept_by_kernel(launch: Op, number: int) -> bool:
-    """Returns whether a kernel may store the address that it is given; False for a kernel without a body."""
+    """Returns whether a kernel may store the address in operand ``number`` of a launch to memory.
+
+    False for a kernel without a body.
+    """
     kernel = _kernel_of(launch)
     if SEGMENTS in launch.attributes:
         sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.effects.aliases import VIEWS, described, is_buffer, is_from_elsewhere
+from tuner.mlir.effects.aliases import VIEWS, described, is_buffer, may_be_unknown_pointer
 from tuner.mlir.effects.op_effects import (
     ANYTHING,
     NO_MEMORY_EFFECT,
@@ -132,7 +132,7 @@ def _effect_of_argument(argument: Value) -> Effect:
 def _goes_anywhere(kernel: Op) -> bool:
     """Returns whether a kernel uses a pointer to unknown memory, or a global that is not constant."""
     for op in walk(kernel, "llvm.inttoptr", "llvm.load"):
-        if str(op.results[0].type) in POINTERS and is_from_elsewhere(op.results[0]):
+        if str(op.results[0].type) in POINTERS and may_be_unknown_pointer(op.results[0]):
             return True
     for op in walk(kernel, "memref.get_global"):
         if not is_workgroup(op.results[0].type) and not _is_constant(op, kernel):

@@ -268,7 +268,7 @@ def loop(
     *,
     is_rolled: bool = False,
 ) -> list[Value]:
-    """Creates ``scf.for`` from ``first`` up to ``end`` (exclusive); returns the values that leave the loop.
+    """Creates ``scf.for`` from ``first`` to ``end`` (exclusive) by ``step``; returns its results.
 
     ``carried``: the initial values. ``body(index, *values)`` creates an iteration and returns the next
     values, () if there are none. ``is_rolled``: LLVM must not unroll the loop.

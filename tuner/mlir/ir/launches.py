@@ -46,7 +46,7 @@ def module_of(launch: Op) -> str:
 def operands(launch: Op, segment: int) -> list[Value]:
     """Returns the operands of a ``gpu.launch_func`` in one operand segment, such as ``ARGUMENTS``.
 
-    ``segment``: the number of the segment among the op's ``operandSegmentSizes``.
+    ``segment``: the index of the segment in the op's ``operandSegmentSizes``.
     """
     sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     start = sum(sizes[:segment])

@@ -22,7 +22,7 @@ WEIGHT = "tuner.weight"  # attribute of an argument that holds the same numbers 
 
 
 def weights_of(function: Op) -> list[tuple[int, Value]]:
-    """Returns (number, value) of each argument of a func.func that is a weight and may be packed.
+    """Returns (index, value) of each argument of a func.func that is a weight and may be packed.
 
     A weight has the attribute ``tuner.weight``; it may be packed if it is a contiguous matrix and not packed
     yet.

@@ -316,7 +316,10 @@ def array_of(data: Data, shape: tuple[int, ...], element: str) -> npt.NDArray[An
 
 
 def require_data_bytes(size: int, shape: tuple[int, ...], element: str) -> None:
-    """Raises CandidateError(BIND) if the data of a constant do not have ``size`` bytes; see ``array_of``."""
+    """Raises CandidateError(BIND) unless ``size`` is the bytes of a constant of this shape and element type.
+
+    Booleans ("i1") may be bytes or bits.
+    """
     count = math.prod(shape)
     allowed = count * DTYPES[element].itemsize
     if size == allowed or (element == "i1" and size == -(-count // 8)):
