@@ -96,7 +96,11 @@ def to_float(read: Callable[[Array], Array]) -> Callable[[DType], Callable[[Arra
 
 
 def from_float(dtype: DType, *, is_signed: bool) -> Callable[[Array], Array]:
-    """Returns the conversion of float arrays to the integer type ``dtype``, rounded towards zero."""
+    """Returns a function that converts float arrays to the integer type ``dtype``, rounded towards zero.
+
+    NaN and numbers out of range as in ``rounded_to_zero``. ``is_signed``: whether the integers are signed
+    (arith.fptosi) or not (arith.fptoui).
+    """
     bits = 1 if dtype == BOOL else 8 * dtype.itemsize
 
     def convert(values: Array) -> Array:
@@ -227,7 +231,7 @@ def trailing_zeros(values: Array) -> Array:
 
 
 def integer_power(base: Array, exponent: Array) -> Array:
-    """Returns ``base ** exponent`` with wrap-around; of a negative exponent rounded towards zero."""
+    """Returns ``base ** exponent`` with wrap-around; for a negative exponent 0, but 1 or -1 where base is."""
     result = np.ones_like(base)
     factor = base
     left = np.where(exponent < 0, 0, exponent)

@@ -82,7 +82,7 @@ class LaneFrame:
         return LaneFrame([None] * slots, self.grid, self.memory, self.write, self.mask, self.live)
 
     def over(self, lanes: int) -> "LaneFrame":
-        """Returns a frame with the same values and ``lanes`` lanes: a region runs once for many elements."""
+        """Returns a frame of ``lanes`` on the same list of values, to run a region of many elements."""
         grid = LaneGrid((1, 1, 1), (lanes, 1, 1), np.zeros(1, np.int64))
         return LaneFrame(self.values, grid, self.memory, self.write)
 

@@ -59,7 +59,10 @@ class ElementType:
 
 
 def element_type(type_: Type) -> ElementType:
-    """Converts an MLIR number or vector type; raises UnknownTypeError for a scalable vector and others."""
+    """Returns the numpy form of an MLIR number or vector type.
+
+    Raises UnknownTypeError for other types, among them scalable vectors.
+    """
     if isinstance(type_, ir.VectorType):
         if type_.scalable:
             raise UnknownTypeError(str(type_))

@@ -33,7 +33,7 @@ def launch(op: Op, scope: FunctionScope) -> Step:
     sizes = _sizes(op, scope)
     shared = scope.slots(operands(op, SHARED_BYTES))
     block = op.regions[0].blocks[0]
-    makes = [kernels.attribution(op, argument.type) for argument in list(block.arguments)[INDICES:]]
+    allocators = [kernels.attribution(op, argument.type) for argument in list(block.arguments)[INDICES:]]
     body = scope.body(op.regions[0], is_kernel=True)
     where = where_of(op)
 
@@ -43,7 +43,7 @@ def launch(op: Op, scope: FunctionScope) -> Step:
             inner = LaneFrame(frame.values, lanes, _memory(frame, shared), frame.write)
             extents = [np.full((1, 1), size, INDEX) for size in (*lanes.grid, *lanes.block)]
             numbers = [*map(lanes.block_id, range(3)), *map(lanes.thread_id, range(3))]
-            body.run(inner, [*numbers, *extents, *(make(inner) for make in makes)])
+            body.run(inner, [*numbers, *extents, *(allocate(inner) for allocate in allocators)])
 
     return step
 
@@ -66,7 +66,7 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
     arguments = scope.slots(operands(op, ARGUMENTS))
     where = where_of(op)
     own = list(kernel.regions[0].blocks[0].arguments)[len(arguments) :]
-    makes = [kernels.attribution(kernel, argument.type) for argument in own]
+    allocators = [kernels.attribution(kernel, argument.type) for argument in own]
     tokens = scope.slots(op.results)
 
     def step(frame: LaneFrame) -> None:
@@ -75,14 +75,17 @@ def launch_function(op: Op, scope: FunctionScope) -> Step:
         for lanes in _batches(frame, sizes):
             memory = _memory(frame, shared, is_own_module=True)
             inner = LaneFrame([None] * function.slots, lanes, memory, frame.write)
-            function.body.run(inner, [*passed, *(make(inner) for make in makes)])
+            function.body.run(inner, [*passed, *(allocate(inner) for allocate in allocators)])
         _set_tokens(frame, tokens)
 
     return step
 
 
 def _sizes(op: Op, scope: FunctionScope) -> Sizes:
-    """Returns the frame slots with the sizes of a launch's grid, and those with the sizes of a block."""
+    """Returns the frame slots with the sizes of a launch's grid, and those with the sizes of a block.
+
+    Raises CandidateError(COMPILE) for a launch of clusters.
+    """
     if any(_of_segments(op, CLUSTER)):
         raise unsupported(op, "clusters", "blocks")
     return scope.slots(_of_segments(op, GRID)), scope.slots(_of_segments(op, BLOCK))
@@ -107,7 +110,10 @@ def _three(sizes: Sequence[int]) -> Sizes3:
 
 
 def _memory(frame: LaneFrame, shared: Sequence[int], *, is_own_module: bool = False) -> BlockMemory:
-    """Returns the memory of a batch of blocks: shared memory is new, globals of host code are the host's."""
+    """Returns the memory of a batch of blocks: shared memory is new, globals of host code are the host's.
+
+    ``is_own_module``: the kernel is in a gpu.module, whose globals are new, too.
+    """
     size = whole(frame.values[shared[0]]) if shared else kernels.DEFAULT_SHARED_BYTES
     known = {} if is_own_module else dict(frame.memory.made)
     return BlockMemory(size, frame.memory.limit, known)

@@ -191,7 +191,7 @@ class _Tiling:
         )
 
     def unpacked(self, packed: Array) -> Array:
-        """Returns the elements of a packed array (*outer, *tile) in their dimensions, with the padding."""
+        """Returns a packed array (*outer, *tile) as an array of the original dimensions, padding included."""
         rank = packed.ndim - len(self.inner)
         if self.order:
             outer = list(map(self.order.index, range(rank)))

@@ -108,7 +108,7 @@ def strides_of(type_: Any, sizes: list[Array]) -> tuple[Array, ...]:
 
 
 def global_memory(op: Op, scope: FunctionScope) -> Step:
-    """Returns the step for ``memref.get_global``: one buffer with its initial value, or one per block.
+    """Returns the step for ``memref.get_global``: a buffer with its value; one per block if it has none.
 
     Raises CandidateError(COMPILE) for a global that is missing, or has no value and is not in workgroup
     memory.

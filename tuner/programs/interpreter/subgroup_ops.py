@@ -191,7 +191,7 @@ def all_reduce(op: Op, scope: FunctionScope) -> Step:
 
 
 def _by_region(frame: LaneFrame, body: AbstractBody | None) -> Combine:
-    """Returns a region with two arguments as a binary function; its mask is of values, not of lanes."""
+    """Returns a region with two arguments as a binary function of arrays; with no element masked."""
     assert body is not None
 
     def combine(left: Array, right: Array) -> Array:

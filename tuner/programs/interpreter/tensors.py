@@ -49,7 +49,8 @@ def wholes(values: Sequence[Array]) -> tuple[int, ...]:
 def made(frame: LaneFrame, shape: Sequence[int], dtype: DType) -> Array:
     """Returns a new tensor, an array (1, 1, *shape) of poison; counts one operation on as many elements.
 
-    Raises TooMuchWorkError beyond the program's limit; where there is one, also beyond ELEMENTS_LIMIT.
+    Raises TooMuchWorkError beyond the program's limit, or for more than ELEMENTS_LIMIT elements; without a
+    limit of the program, never.
     """
     count = math.prod(shape)
     if frame.memory.limit is not None:
