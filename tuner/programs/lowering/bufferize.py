@@ -257,7 +257,8 @@ def bufferized(module: ir.Module, name: str) -> ir.Module:
 def _is_bufferized_without_copies(module: ir.Module, name: str) -> bool:
     """Bufferizes a module in place, without copies of yields.
 
-    Returns whether that works and frees all memory.
+    Returns whether upstream accepts the yields, and frees all memory without comparing addresses. Raises
+    CandidateError(COMPILE) for other failures.
     """
     try:
         run_passes(module, BUFFERIZE)

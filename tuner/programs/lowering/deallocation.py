@@ -97,7 +97,10 @@ def _leave_branches(function: Op) -> None:
 
 
 def _may_be_used_outside(allocation: Op, aliases: Aliases) -> bool:
-    """True if an address of the memory is handed on by the end of the allocation's block, or is in memory."""
+    """Returns whether an address of the memory may leave the allocation's block: by its end or a store.
+
+    False in the block of the function, which ends with func.return.
+    """
     end = last_of(allocation.block)
     return end.name != RETURN and (
         aliases.is_kept or any(operand in aliases.values for operand in end.operands)

@@ -317,7 +317,10 @@ def _written(module: ir.Module, function: Op) -> tuple[bool, ...]:
 
 
 def _finish_binary(module: ir.Module, binary: Op, assemble: Assemble | None) -> None:
-    """Stores the code in a binary of kernels, without upstream's properties that record compile time."""
+    """Replaces the code of a ``gpu.binary`` by its PTX, or by what ``assemble`` makes of the PTX, in place.
+
+    Upstream's properties that record compile time are dropped.
+    """
     compiled = gpu.ObjectAttr(ir.ArrayAttr(binary.attributes["objects"])[0])
     launched = [launch for launch in walk(module, "gpu.launch_func") if module_of(launch) == name_of(binary)]
     whole = bytes(compiled.object)

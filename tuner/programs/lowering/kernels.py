@@ -166,7 +166,10 @@ def _trip_count(low: Value, high: Value, step: Value) -> Value:
 
 
 def _blocks(total: Value) -> Value:
-    """Returns the number of blocks for ``total`` threads, at least one: CUDA refuses an empty grid."""
+    """Creates the number of blocks for ``total`` threads, at least one: CUDA refuses an empty grid.
+
+    Raises CandidateError(COMPILE) for a known number above a grid's threads.
+    """
     known = constant_of(total)
     if known is None:
         return value("arith.maxsi", total.type, _ceil_divided(total, index(BLOCK_THREADS)), index(1))
@@ -177,7 +180,7 @@ def _blocks(total: Value) -> Value:
 
 
 def _ceil_divided(whole: Value, size: Value) -> Value:
-    """Returns ``whole / size``, rounded up; 0 or less where ``whole`` is not positive."""
+    """Creates ``whole / size``, rounded up; 0 or less where ``whole`` is not positive."""
     last = value("arith.subi", whole.type, size, index(1))
     return value("arith.divsi", whole.type, value("arith.addi", whole.type, whole, last), size)
 

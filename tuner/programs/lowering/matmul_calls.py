@@ -112,7 +112,10 @@ def is_same_view(left: Value, right: Value) -> bool:
 
 
 def _is_unwritten(view: Value, first: Op, last: Op) -> bool:
-    """True if no operation from ``first`` up to ``last`` can write the view's buffer."""
+    """Returns whether no operation from ``first`` on, before ``last``, can write the view's buffer.
+
+    False, too, where this is not known: in two blocks, or if other memory may hold the buffer's address.
+    """
     buffer = source_of(view, VIEWS)
     if first.block != last.block or not _can_be_followed(buffer):
         return False

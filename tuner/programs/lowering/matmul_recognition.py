@@ -35,7 +35,7 @@ LAYOUTS = {("mk", "kn"): "nn", ("mk", "nk"): "nt", ("km", "kn"): "tn"}
 DTYPES = {mlir: row.name for mlir, row in NUMBER_TYPES.items() if row.sums}  # MLIR's name -> Problem.dtype
 # of the matmuls that are replaced; no payload states how f32 is multiplied, a user does (``math``)
 MATMUL_DTYPES = FLOATS
-Words = tuple[str, str, str]  # the kinds of the loops of A, B and C, in the order of their dimensions
+LoopLetters = tuple[str, str, str]  # the letters of the loops of A, B and C, by dimension: mk, kn, mn
 TIMEOUT_S = 60.0
 
 
@@ -112,7 +112,7 @@ def _contraction_of_matrices(op: Op) -> ContractionLoops | None:
     are_matrices = len(contraction.extents) == 3 and all(
         len(loops) == len(set(loops)) == 2 and -1 not in loops for loops in contraction.operands
     )
-    expected = [loop in c for loop in range(3)]
+    expected = [loop in c for loop in range(3)]  # a loop is parallel if and only if it indexes C
     parallel = expected
     iterators = op.attributes.get("iterator_types")  # named operations have none
     if iterators is not None:
@@ -137,27 +137,28 @@ def _matmul(contraction: ContractionLoops, math: str) -> tuple[Problem, bool] | 
 def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoops) -> tuple[Problem, bool]:
     """Returns the problem of a contraction, and whether A and B change places (C^T = B^T A^T).
 
-    ``operands``: the loops that index A, B and C.
+    ``operands``: the loops that index A, B and C. Raises UnknownContractionError if no ``Problem`` describes
+    it.
     """
     a, b, c = operands
-    known = {  # whether A, B and C have a loop -> the letter of its size
+    letter_of = {  # whether A, B and C have a loop -> the letter of its size
         (True, True, True): "b",
         (True, False, True): "m",
         (False, True, True): "n",
         (True, True, False): "k",
     }
-    letters = {loop: known.get((loop in a, loop in b, loop in c), "") for loop in (*a, *b, *c)}
+    letters = {loop: letter_of.get((loop in a, loop in b, loop in c), "") for loop in (*a, *b, *c)}
     if "" in letters.values():
         raise UnknownContractionError("a dimension of one operand alone: it is summed or repeated")
     sizes = dict.fromkeys("bmnk", 1)
     for loop, letter in letters.items():
         sizes[letter] *= contraction.extents[loop]
-    words = (_word(a, letters), _word(b, letters), _word(c, letters))
+    loop_letters = (_word(a, letters), _word(b, letters), _word(c, letters))
     for letter in "bmnk":
         orders = {tuple(loop for loop in operand if letters[loop] == letter) for operand in operands}
         if len(orders - {()}) > 1:
             raise UnknownContractionError("dimensions of one kind have another order in each operand")
-    layout, is_swapped = _layout(words)
+    layout, is_swapped = _layout(loop_letters)
     m, n = (sizes["n"], sizes["m"]) if is_swapped else (sizes["m"], sizes["n"])
     first, second, output = contraction.dtypes
     if first != second or first not in DTYPES:
@@ -178,7 +179,10 @@ def _problem(operands: tuple[tuple[int, ...], ...], contraction: ContractionLoop
 
 
 def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
-    """Returns the letters of an operand's dimensions, neighbours of one letter as one: "bmk"."""
+    """Returns the letters of an operand's dimensions, neighbours of one letter as one: "bmk".
+
+    Raises UnknownContractionError if dimensions of one letter are not neighbours.
+    """
     spelled = "".join(letters[loop] for loop in operand)
     word = "".join(letter for letter, _ in groupby(spelled))
     if len(set(word)) != len(word):
@@ -186,24 +190,23 @@ def _word(operand: Sequence[int], letters: dict[int, str]) -> str:
     return word
 
 
-def _layout(words: Words) -> tuple[str, bool]:
+def _layout(loop_letters: LoopLetters) -> tuple[str, bool]:
     """Returns (layout, whether A and B change places: C^T = B^T A^T) of a product.
 
-    ``words``: letters of the loops that index A, B and C, such as ("mk", "kn", "mn"). A matrix times a vector
+    ``loop_letters``: of the loops that index A, B and C, such as ("mk", "kn", "mn"). A matrix times a vector
     changes places where that makes the vector one row of A (m is 1). Raises UnknownContractionError for
     another layout than nn, nt and tn.
     """
-    a, b, c = words
-    if any("b" in word[1:] for word in words):
+    if any("b" in word[1:] for word in loop_letters):
         raise UnknownContractionError("the batch is not the first dimension")
-    batches = {"b" in word for word in words}
+    batches = {"b" in word for word in loop_letters}
     if len(batches) > 1:
         raise UnknownContractionError("an operand is shared by a batch whose other operand is not")
-    a, b, c = (word.removeprefix("b") for word in words)
+    a, b, c = (word.removeprefix("b") for word in loop_letters)
     exchange = str.maketrans("mn", "nm")
     swapped = (b.translate(exchange), a.translate(exchange), c.translate(exchange))
     tries = [(False, (a, b, c)), (True, swapped)]
-    if c == "m":
+    if c == "m":  # C is a column: prefer the exchange, by which m becomes 1
         tries.reverse()
     for is_swapped, (first, second, result) in tries:
         for (left, right), layout in LAYOUTS.items():
@@ -212,9 +215,9 @@ def _layout(words: Words) -> tuple[str, bool]:
     raise UnknownContractionError(f"the layout is not nn, nt or tn: A {a or '1'}, B {b or '1'}, C {c or '1'}")
 
 
-def _fits(word: str, wanted: str) -> bool:
-    # perhaps without dimensions of one element
-    return word == "".join(letter for letter in wanted if letter in word)
+def _fits(word: str, whole_word: str) -> bool:
+    """Returns whether ``word`` is ``whole_word``, perhaps without letters of dimensions of size 1."""
+    return word == "".join(letter for letter in whole_word if letter in word)
 
 
 def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
@@ -296,8 +299,9 @@ def zero_fill_before(op: Op, c: Value) -> Op | None:
     aliases = set(chain.from_iterable(origin.values for origin in by_origin))
 
     def may_access(inner: Op) -> bool:
-        reads = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
-        return reads or inner.name in ("func.call", "gpu.wait")
+        accesses = inner.name not in VIEWS and any(value in aliases for value in inner.operands)
+        # A callee may access C, and work of the GPU may access it until a wait.
+        return accesses or inner.name in ("func.call", "gpu.wait")
 
     for other in reversed([operation.operation for operation in before[:index]]):
         if _is_zero_fill(other) and other.operands[-1] == c:

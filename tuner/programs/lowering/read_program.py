@@ -81,7 +81,7 @@ def assert_indirect_indices(function: Op) -> None:
 
 
 def _is_data(number: Value) -> bool:
-    """Returns whether an index depends on an argument or on elements of a tensor."""
+    """Returns whether an index may depend on an argument, on a tensor's elements, or an op with regions."""
     waiting = [number]
     seen = set[Value]()
     while waiting:
