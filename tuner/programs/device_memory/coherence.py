@@ -228,7 +228,11 @@ class CoherenceWalk:
         return [EffectInstance(value, ANYTHING) for value in self._mirrored([target])]
 
     def _sides_of_copy(self, source: Value, target: Value, valid: Valid) -> tuple[Side, Side]:
-        """Returns the sides (source, target) of a copy that need no fetch, preferring the device."""
+        """Returns the sides (source, target) on which to copy; the source is valid on its side.
+
+        The target's side is the device, except for a target in host memory alone, and where the source is
+        valid on the host alone and the target not on the device.
+        """
         sources = [side for side in (Side.DEVICE, Side.HOST) if self._is_valid(source, side, valid)]
         if not self._mirrored([target]):
             if Side.HOST in sources:

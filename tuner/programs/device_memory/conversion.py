@@ -100,7 +100,7 @@ class _FunctionRewrite:
     def rewrite(self, effects: KernelEffects, numbers: list[int]) -> None:
         """Rewrites the function if it has launches or arguments in device memory.
 
-        ``numbers``: their indices.
+        ``numbers``: the indices of these arguments.
         """
         if not walk(self._function, "gpu.launch_func") and not numbers:
             return

@@ -200,7 +200,10 @@ def next_op(op: Op) -> Op:
 
 
 def _whole_streams(graph: DependencyGraph, plan: StreamPlan) -> set[tuple[int, int]]:
-    """Returns (host node, awaited node) where a wait for the stream serves: the node is its last so far."""
+    """Returns (host node, awaited node) of the host's waits that may be for a whole stream.
+
+    The awaited node is then the last one that was put on its stream before.
+    """
     last: dict[int | None, int] = {0: BEGIN}
     waits = set()
     for step in plan.steps:

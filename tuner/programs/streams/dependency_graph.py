@@ -205,7 +205,7 @@ class _Items:
         return not is_plain
 
     def _dependences(self, accesses: Accesses) -> frozenset[int]:
-        """Returns the nodes that conflict with ``accesses``; nothing depends on a node that frees memory."""
+        """Returns the nodes on which a node with ``accesses`` depends: those that conflict, except frees."""
         return frozenset(
             index
             for index, earlier in enumerate(self._nodes)
