@@ -76,8 +76,8 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
 
     The body of the op yields C as it was: it has no operations yet. ``result``: the element type of C.
     """
-    a = _operand(problem, Scratch(), "a")
-    b = _operand(problem, Scratch(), "b")
+    a = _operand_array(problem, Scratch(), "a")
+    b = _operand_array(problem, Scratch(), "b")
     c = replace(_output(problem), element=result)
     sums = problem.accumulator
     between = f"tensor<{_sizes(c.sizes)}x{sums}>"
@@ -106,7 +106,10 @@ def matmul_with_epilogue_mlir(problem: Problem, operands: tuple[EpilogueOperand,
 
 @dataclass(frozen=True)
 class _Array:
-    """A matrix, row or workspace that an argument holds, from the beginning of a buffer."""
+    """A matrix, row or workspace that an argument holds, from the beginning of a buffer.
+
+    The function's body names the array's tensor by the name in capitals: ``%A`` for the name ``a``.
+    """
 
     name: str
     sizes: tuple[int, ...]
@@ -158,65 +161,65 @@ class _Array:
         )
 
 
-def _stored(problem: Problem, name: str) -> tuple[int, int]:
+def _stored_sizes(problem: Problem, name: str) -> tuple[int, int]:
     rows, columns = (problem.a_shape if name == "a" else problem.b_shape)[-2:]  # of one pair of a batch
     return rows, columns
 
 
 def _whole_rows(sizes: tuple[int, int], item_bytes: int) -> tuple[int, int]:
-    """Returns the sizes of a buffer whose rows are whole 16 bytes."""
+    """Returns ``sizes``, (rows, columns), with columns added until each row is a multiple of 16 bytes."""
     rows, columns = sizes
     multiple = PACKED_BYTES // item_bytes
     return rows, -(-columns // multiple) * multiple
 
 
-def _operand(problem: Problem, scratch: Scratch, name: str) -> _Array:
-    sizes = _stored(problem, name)
+def _operand_array(problem: Problem, scratch: Scratch, name: str) -> _Array:
+    sizes = _stored_sizes(problem, name)
     element = problem.stored_dtype
     if name in scratch.packed:
-        return _Array(name, sizes, element, f"packed_{name}", _packed(problem, name))
+        return _Array(name, sizes, element, f"packed_{name}", _packed_sizes(problem, name))
     return _Array(name, sizes, element, name)
 
 
-def _packed(problem: Problem, name: str) -> tuple[int, int]:
-    return _whole_rows(_stored(problem, name), problem.input_bytes)
+def _packed_sizes(problem: Problem, name: str) -> tuple[int, int]:
+    return _whole_rows(_stored_sizes(problem, name), problem.input_bytes)
 
 
 def _output(problem: Problem) -> _Array:
     return _Array("c", problem.sizes[:2], problem.result_dtype, "c")
 
 
-def _whole(arguments: Sequence[Argument]) -> list[_Array]:
+def _argument_arrays(arguments: Sequence[Argument]) -> list[_Array]:
     return [_Array(argument.name, argument.shape, argument.dtype, argument.name) for argument in arguments]
 
 
 def _matmul(problem: Problem, scratch: Scratch) -> str:
-    a = _operand(problem, scratch, "a")
-    b = _operand(problem, scratch, "b")
+    a = _operand_array(problem, scratch, "a")
+    b = _operand_array(problem, scratch, "b")
     c = _output(problem)
     sums = problem.accumulator
-    inputs = [a, b, *_whole(problem.scales), *_extra(problem)]
+    inputs = [a, b, *_argument_arrays(problem.scales), *_epilogue_arrays(problem)]
     if not has_epilogue(problem):
         body = _product(problem, a, b, "%C", c.tensor)
-        last = "%product"
+        result = "%product"
     else:
         between = f"tensor<{_sizes(c.sizes)}x{sums}>"
         body = f"    %between = tensor.empty() : {between}\n" + _product(problem, a, b, "%between", between)
-        body += _epilogue(problem, between, _extra(problem), c)
-        last = "%result"
-    return _function(ENTRY, inputs, c, sums, body, last, _unread(problem, scratch))
+        body += _epilogue(problem, between, _epilogue_arrays(problem), c)
+        result = "%result"
+    return _function(ENTRY, inputs, c, sums, body, result, _unread_arrays(problem, scratch))
 
 
-def _extra(problem: Problem) -> list[_Array]:
+def _epilogue_arrays(problem: Problem) -> list[_Array]:
     """Returns the arguments of the epilogue, for one matrix of a batch."""
-    return _whole(problem.one_matmul.extra_arguments)
+    return _argument_arrays(problem.one_matmul.extra_arguments)
 
 
-def _unread(problem: Problem, scratch: Scratch) -> list[_Array]:
+def _unread_arrays(problem: Problem, scratch: Scratch) -> list[_Array]:
     """Returns the arguments of @matmul that its body does not read: a script makes use of them."""
-    copies = map(partial(_transposed, problem), scratch.transposed)
-    low_bits = map(partial(_low, problem, scratch), scratch.low)
-    planes = chain.from_iterable(map(partial(_planes, problem), scratch.planes))
+    copies = map(partial(_transposed_array, problem), scratch.transposed)
+    low_bits = map(partial(_low_array, problem, scratch), scratch.low)
+    planes = chain.from_iterable(map(partial(_plane_arrays, problem), scratch.planes))
     return [*copies, *low_bits, *planes, *_scratch_of_kernel(scratch, problem)]
 
 
@@ -230,19 +233,19 @@ def _scratch_of_kernel(scratch: Scratch, problem: Problem) -> list[_Array]:
     return arrays
 
 
-def _transposed(problem: Problem, name: str) -> _Array:
-    rows, columns = _stored(problem, name)
+def _transposed_array(problem: Problem, name: str) -> _Array:
+    rows, columns = _stored_sizes(problem, name)
     return _Array(f"transposed_{name}", (columns, rows), problem.stored_dtype, f"transposed_{name}")
 
 
-def _low(problem: Problem, scratch: Scratch, name: str) -> _Array:
+def _low_array(problem: Problem, scratch: Scratch, name: str) -> _Array:
     source = _split_source(problem, scratch, name)
     return replace(source, name=f"low_{name}", buffer=f"low_{name}")
 
 
-def _planes(problem: Problem, name: str) -> list[_Array]:
+def _plane_arrays(problem: Problem, name: str) -> list[_Array]:
     """Returns the three bf16 matrices whose sum is an operand; each row of a buffer is whole 16 bytes."""
-    sizes = _stored(problem, name)
+    sizes = _stored_sizes(problem, name)
     buffer_sizes = _whole_rows(sizes, PLANE_BYTES)
     arrays = []
     for plane in PLANES:
@@ -253,14 +256,14 @@ def _planes(problem: Problem, name: str) -> list[_Array]:
 
 def _split_source(problem: Problem, scratch: Scratch, name: str) -> _Array:
     if name in scratch.transposed:
-        return _transposed(problem, name)
-    return _operand(problem, scratch, name)
+        return _transposed_array(problem, name)
+    return _operand_array(problem, scratch, name)
 
 
 def _transpose(problem: Problem, name: str) -> str:
     """Returns the text of the function that copies an operand to its transpose."""
-    source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
-    target = replace(_transposed(problem, name), name="c")
+    source = _Array("source", _stored_sizes(problem, name), problem.stored_dtype, name)
+    target = replace(_transposed_array(problem, name), name="c")
     maps = "affine_map<(m, n) -> (n, m)>, affine_map<(m, n) -> (m, n)>"
     body = f"""    %copied = linalg.generic {{indexing_maps = [{maps}],
       iterator_types = ["parallel", "parallel"]}}
@@ -275,7 +278,7 @@ def _transpose(problem: Problem, name: str) -> str:
 def _split(problem: Problem, scratch: Scratch, name: str) -> str:
     """Returns the text of the function that writes the low bits of an operand, which tf32 cuts off."""
     source = replace(_split_source(problem, scratch, name), name="source")
-    target = replace(_low(problem, scratch, name), name="c")
+    target = replace(_low_array(problem, scratch, name), name="c")
     identity = "affine_map<(m, n) -> (m, n)>"
     body = f"""    %mask = arith.constant {HIGH_BITS} : i32
     %low = linalg.generic {{indexing_maps = [{identity}, {identity}],
@@ -298,8 +301,8 @@ def _split_into_planes(problem: Problem, name: str) -> str:
     The first matrix has the upper half of the bits, so that the largest numbers stay finite; the second is
     the remainder, rounded to bf16; the third the remainder of that.
     """
-    source = _Array("source", _stored(problem, name), problem.stored_dtype, name)
-    targets = _planes(problem, name)
+    source = _Array("source", _stored_sizes(problem, name), problem.stored_dtype, name)
+    targets = _plane_arrays(problem, name)
     tensor = targets[0].tensor
     maps = ", ".join(["affine_map<(m, n) -> (m, n)>"] * (1 + len(targets)))
     outputs = ", ".join(f"%{target.name.upper()}" for target in targets)
@@ -325,20 +328,20 @@ def _split_into_planes(problem: Problem, name: str) -> str:
 
 
 def _partial_matmul(problem: Problem, scratch: Scratch, workspace: tuple[int, int, int]) -> str:
-    a = _operand(problem, scratch, "a")
-    b = _operand(problem, scratch, "b")
+    a = _operand_array(problem, scratch, "a")
+    b = _operand_array(problem, scratch, "b")
     sums = problem.accumulator
     c = _Array("c", problem.sizes[:2], sums, "workspace", workspace[1:])
     body = _product(problem, a, b, "%C", c.tensor)
-    inputs = [a, b, *_whole(problem.scales)]
-    return _function(ENTRY, inputs, c, sums, body, "%product", _unread(problem, scratch))
+    inputs = [a, b, *_argument_arrays(problem.scales)]
+    return _function(ENTRY, inputs, c, sums, body, "%product", _unread_arrays(problem, scratch))
 
 
 def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
     c = _output(problem)
     sums = problem.accumulator
     slices = _Array("slices", (workspace[0], *problem.sizes[:2]), sums, "workspace", workspace)
-    inputs = [slices, *_extra(problem)]
+    inputs = [slices, *_epilogue_arrays(problem)]
     total = f"tensor<{_sizes(c.sizes)}x{sums}>"
     start = "%between" if has_epilogue(problem) else "%C"
     maps = "affine_map<(s, m, n) -> (s, m, n)>, affine_map<(s, m, n) -> (m, n)>"
@@ -359,8 +362,8 @@ def _reduce(problem: Problem, workspace: tuple[int, int, int]) -> str:
 
 def _pack(problem: Problem, name: str) -> str:
     element = problem.stored_dtype
-    sizes = _packed(problem, name)
-    source = _Array("source", _stored(problem, name), element, name)
+    sizes = _packed_sizes(problem, name)
+    source = _Array("source", _stored_sizes(problem, name), element, name)
     target = _Array("c", sizes, element, f"packed_{name}")
     body = f"""    %padded = tensor.pad %SOURCE low[0, 0] high[0, {sizes[1] - source.sizes[1]}] {{
     ^bb0(%row: index, %column: index):
@@ -376,37 +379,39 @@ def _function(
     name: str,
     inputs: list[_Array],
     c: _Array,
-    sums: str,
+    zero_element: str,
     body: str,
-    last: str,
+    result: str,
     unread: Sequence[_Array] = (),
 ) -> str:
-    return _function_of(name, inputs, [(last, c)], sums, body, unread)
+    return _function_of(name, inputs, [(result, c)], zero_element, body, unread)
 
 
 def _function_of(
     name: str,
     inputs: list[_Array],
     results: Sequence[tuple[str, _Array]],
-    sums: str,
+    zero_element: str,
     body: str,
     unread: Sequence[_Array] = (),
 ) -> str:
     """Returns the text of a function that reads ``inputs`` and writes ``results``.
 
-    ``results``: (name of a tensor, the array that it is written to); ``body``: the ops that make the tensors;
-    ``unread``: further arguments.
+    ``results``: (name of a tensor, the array that it is written to); ``zero_element``: the type of ``%zero``;
+    ``body``: the ops that make the tensors; ``unread``: further arguments.
     """
     arguments = [array.declaration for array in (*inputs, *unread)]
     reads = "".join(array.as_tensor() for array in inputs)
     writes = ""
-    for last, array in results:
+    for result, array in results:
         arguments.append(array.declaration)
         reads += array.as_tensor("restrict writable")
-        writes += f"    bufferization.materialize_in_destination {last} in restrict writable {array.memory}\n"
+        writes += (
+            f"    bufferization.materialize_in_destination {result} in restrict writable {array.memory}\n"
+        )
         writes += f"      : ({array.tensor}, {array.memory_type}) -> ()\n"
     return f"""  func.func @{name}({", ".join(arguments)}) {{
-    %zero = arith.constant {zero(sums)}
+    %zero = arith.constant {zero(zero_element)}
 {reads}{body}{writes}    return
   }}
 """

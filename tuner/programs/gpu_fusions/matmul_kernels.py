@@ -60,9 +60,9 @@ class MatmulEpilogue:
 
 
 def epilogue_of(last: Op, function: FusionFunction) -> MatmulEpilogue | Refusal | None:
-    """Returns the epilogue of a fusion's last matmul; None if there is none.
+    """Returns the epilogue of a fusion's last matmul; None if the sums, read by no op, are its result.
 
-    Returns a Refusal, with the reason, where the epilogue needs a kernel of its own.
+    Returns a Refusal, with the reason, where a kernel of its own must follow the matmul.
     """
     tensor, output = function.outputs[0]
     sums = last.results[0]
@@ -156,7 +156,7 @@ class ScriptKernels:
     def of(
         self, payload: ir.Module, buffers: tuple[KernelBuffer, ...], script: Script, suffix: str
     ) -> InsertedKernels:
-        """Returns the compiled kernels of ``script`` for ``payload``, which is changed.
+        """Returns the compiled kernels of ``script`` for ``payload``, which may be changed.
 
         ``buffers``: the arguments of the payload's function. ``suffix``: end of the kernels' names. Kernels
         that were compiled for an equal payload and script are returned again. Raises CandidateError where the
@@ -197,8 +197,9 @@ def matmuls_of(function: FusionFunction, math: str) -> list[Op]:
 def launch_matmuls(function: FusionFunction, place: KernelPlace) -> Refusal | None:
     """Creates the launches of a fusion of matmuls at the insertion point.
 
-    Returns a Refusal that says why the epilogue is a separate kernel; None where it is not, or there is no
-    epilogue. Raises CandidateError where no script supports a matmul, or a script fails.
+    ``matmuls_of`` must have found a matmul. Returns a Refusal that says why a further kernel follows, for the
+    epilogue or to copy the sums to an output that is not row-major; None if none follows. Raises
+    CandidateError where no script supports a matmul, or a script fails.
     """
     math = place.scripts.math
     *first, last = matmuls_of(function, math)
@@ -280,7 +281,10 @@ def _launch_with_epilogue(
     script: Script,
     number: int,
 ) -> Refusal | None:
-    """Creates the launch of a matmul with its epilogue; returns why the script cannot apply it, else None."""
+    """Creates the launch of a matmul with its epilogue; returns None.
+
+    Returns a Refusal, and creates nothing, if ``script`` cannot apply the epilogue.
+    """
     problem = _with_output(op, epilogue.output, place.scripts.math)
     with failing_at(Stage.BIND):
         scratch = scratch_in(script.text, problem)

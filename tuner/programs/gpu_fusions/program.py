@@ -73,7 +73,7 @@ class FusionKernels:
 
 
 def add_fusion(fusion: Fusion, types: Sequence[ir.Type], place: KernelPlace) -> FusionKernels:
-    """Adds to ``place.module`` a private function that computes a fusion by kernel launches; returns it.
+    """Adds to ``place.module`` a private function that computes a fusion by kernel launches.
 
     ``types``: memref types of the inputs, then of the outputs, offsets included. Three forms are tried in
     order: scripts for matmuls, or a block per row; a thread per element; loops, of which each is a kernel.

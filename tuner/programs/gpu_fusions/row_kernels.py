@@ -144,7 +144,10 @@ class _Row:
 
 
 def _is_of_rows(op: Op, domain: tuple[int, ...]) -> bool:
-    """Returns whether ``op`` has the loops of ``domain``, rows, and reduces at most the last dimension."""
+    """Returns whether ``op`` goes over ``domain``'s rows and columns, or elementwise over the rows alone.
+
+    A reduction must reduce the last dimension, the columns, and no other.
+    """
     sizes = operations.loop_sizes(op)
     parallel = operations.is_parallel(op)
     outputs = maps_in(op)[len(operations.inputs_of(op)) :]
