@@ -223,7 +223,10 @@ class GpuProblemArrays:
         self._upload(0)
 
     def flip_signs(self) -> None:
-        """Changes the inputs to others with a known result, and fills C with ones, on host and device."""
+        """Changes the inputs to others with a known result, and fills C with ones, on host and device.
+
+        If programs read C, it gets the numbers that the expected result begins with instead.
+        """
         self._right = None
         self._host.flip_signs()
         self._upload(0)
@@ -244,12 +247,18 @@ class GpuProblemArrays:
         self._upload(0)
 
     def poison(self) -> None:
-        """Fills C with NaN (integers: the smallest number), and its guard bands, on host and device."""
+        """Fills C with NaN (integers: the smallest number), and its guard bands, on host and device.
+
+        If programs read C, it gets the numbers that the expected result begins with instead.
+        """
         self._host.poison()
         self._upload(len(self._addresses) - 1)
 
     def prepare_sample(self, rng: np.random.Generator, stream: int) -> None:
-        """Enqueues on ``stream``: overwrite C, and flip the sign of a random number of A or B."""
+        """Enqueues on ``stream``: overwrite C, and flip the sign of a random number of A or B.
+
+        If programs read C, it is restored instead of overwritten.
+        """
         self._flipped = self._host.expect_flip(rng)
         self._write_flipped(TOP_BIT, stream)
         self._cover(rng, stream)
@@ -299,7 +308,7 @@ class GpuProblemArrays:
         return verdict
 
     def verify_run(self, run: Callable[[int], None], rng: np.random.Generator) -> None:
-        """Overwrites C and runs a program once more, by ``run(stream)``.
+        """Overwrites C, or restores it if programs read C, and runs a program once more, by ``run(stream)``.
 
         Compares C with the last verified one. If C or an input differs, all of C is verified. Raises
         CandidateError(VERIFY) for a wrong result.

@@ -238,10 +238,11 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
         )
 
     def verify(self, problem: Problem, loaded: object, rng: np.random.Generator) -> Verdict:
-        """Runs a program on inputs, then on others with known results; returns the worst verdict.
+        """Runs a program on usual inputs and on others with known results; returns the worst verdict.
 
-        Programs of types in WITH_SPECIAL_NUMBERS run on draws with special numbers before the usual inputs,
-        on which they are timed later. Raises CandidateError for a wrong result or a device error.
+        Of types in WITH_SPECIAL_NUMBERS the others have special numbers, and come first: the program is timed
+        later on the usual inputs. Of other types the others are the usual ones with flipped signs. Raises
+        CandidateError for a wrong result or a device error.
         """
         assert isinstance(loaded, LoadedKernels)
         verdicts = []
@@ -290,7 +291,8 @@ class GpuEvaluator(AbstractEvaluator, AbstractBaselineSource):
     ) -> tuple[Measurement, ...]:
         """Times programs and cuBLAS interleaved; returns the measurements in the order of ``loaded``.
 
-        Reads the GPU's sensors between rounds. Raises GroupMemberError for an impossible speed,
+        Reads the GPU's sensors between rounds. Raises GroupMemberError for an impossible speed or a wrong
+        result,
         CandidateError (MEASURE or RUN) for a device error.
         """
         programs = [program for program in loaded if isinstance(program, LoadedKernels | LoadedCublas)]

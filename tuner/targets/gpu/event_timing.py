@@ -102,7 +102,8 @@ class GpuTimer:
         """Times works interleaved, first with warm caches, then with a flushed L2, in shuffled rounds.
 
         ``watches``: called around each sample of the work at the same position, None: nothing is called; ()
-        for no watches. Returns the measurements in the order of the works.
+        for no watches. ``after_round`` is called after each round. Returns the measurements in the order of
+        the works.
         """
         watched = tuple(zip(works, watches or (None,) * len(works), strict=True))
         with contextlib.ExitStack() as stack:
