@@ -329,7 +329,7 @@ def _contract(result: str, a: str, b: str, loops: str, out: tuple[str, str, str]
 
 
 def _quantized_rows(types: _Tensors, dtype: str, weights: WeightFormat) -> str:
-    """Returns the text of the ops that make %Q, A in i8, and %row_scale, its scales."""
+    """Returns the text of the ops that make %Q, A in i8, and %row_scale, a scale per row (and group)."""
     by = "mg" if weights.activations == BY_GROUP else "m"
     a = types.of("mgk", dtype)
     numbers = types.of(by, "f32")

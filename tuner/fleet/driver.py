@@ -143,6 +143,7 @@ class Driver:
     ) -> None:
         """Locks the run (uuid), and reads its stored outcomes and its jobs under way.
 
+        Deletes what an earlier process left of work outside of trials: waiting jobs and outcomes.
         ``devices``: that measure, used in turn; ``notify``: gets reasons for waiting and for refused
         outcomes. Outcomes faster than ``limit_flop_per_s`` are refused. Raises UsageError if another process
         drives the run.

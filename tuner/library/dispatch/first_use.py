@@ -238,7 +238,7 @@ def time_first_use(
     """Verifies candidates and times them interleaved with ``np.matmul``; returns times and loaded kernels.
 
     ``np.matmul`` is timed twice for the noise. A candidate that fails has its failure in place of a time, and
-    no kernel.
+    no kernel. ``otherwise``: what a kernel calls for arrays that it cannot take.
     """
     arrays = ProblemArrays(problem, np.random.default_rng(SEED))
     calls: dict[Candidate, KernelCall] = {}

@@ -233,7 +233,7 @@ def time_together(
 
     An artifact that does not load has its failure as result. Ends at the first failure in timing that can be
     assigned to one artifact: the others then have no time. Raises CandidateError for other failures.
-    ``before_timing`` is called once, before the timing.
+    ``before_timing`` is called once, before the timing; never if no artifact loads. ``clock`` gives seconds.
     """
     began_s = clock()
     times: list[Measurement | Failure | None] = [None] * len(group.artifacts)
