@@ -34,7 +34,7 @@ RESULTS_ARE_DATA = (
     | NO_MEMORY_EFFECT
     | {"memref.atomic_rmw", "memref.generic_atomic_rmw", "llvm.load", "llvm.atomicrmw", "llvm.cmpxchg"}
 )
-# Op that stores one of its operands in memory -> the number of this operand, from the end if negative.
+# Op that stores one of its operands in memory -> the index of this operand, from the end if negative.
 STORED = {
     **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "llvm.store"), 0),
     **dict.fromkeys(("vector.store", "vector.transfer_write", "llvm.intr.masked.store"), 0),
@@ -103,20 +103,20 @@ def sources_of(value: Value) -> list[Value]:
     return [terminator_of(op, 0).operands[1 + value.arg_number]]
 
 
-def targets_of(op: Op, number: int) -> list[Value] | None:
-    """Returns the results and block arguments to which control flow may forward operand ``number`` of ``op``.
+def targets_of(op: Op, index: int) -> list[Value] | None:
+    """Returns the results and block arguments to which control flow may forward operand ``index`` of ``op``.
 
     None if ``op`` neither has regions nor ends a block. Exact for ``STRUCTURED`` ops; other ops with regions
     may forward each operand to all targets, but linalg and gpu.launch forward none.
     """
     if op.name == "scf.for":
         arguments = op.regions[0].blocks[0].arguments
-        carried = number - FOR_BOUNDS
+        carried = index - FOR_BOUNDS
         if carried < 0:
             return [arguments[0]]
         return [arguments[1 + carried], op.results[carried]]
     if op.name == "scf.while":
-        return [op.regions[0].blocks[0].arguments[number]]
+        return [op.regions[0].blocks[0].arguments[index]]
     if op.name.startswith("linalg.") or op.name in ("gpu.launch", *BRANCHES):
         return []
     if list(op.successors):
@@ -125,19 +125,19 @@ def targets_of(op: Op, number: int) -> list[Value] | None:
         return _all_targets(op)
     if list(op.results) or op != last_of(op.block):
         return None
-    return _targets_of_yield(op, op.parent.operation, number)
+    return _targets_of_yield(op, op.parent.operation, index)
 
 
-def _targets_of_yield(end: Op, parent: Op, number: int) -> list[Value]:
+def _targets_of_yield(end: Op, parent: Op, index: int) -> list[Value]:
     if parent.name in BRANCHES:
-        return [parent.results[number]]
+        return [parent.results[index]]
     if parent.name == "scf.for":
-        return [parent.regions[0].blocks[0].arguments[1 + number], parent.results[number]]
+        return [parent.regions[0].blocks[0].arguments[1 + index], parent.results[index]]
     if parent.name == "scf.while":
         if end.name == "scf.yield":
-            return [parent.regions[0].blocks[0].arguments[number]]
-        left = number - 1  # operand 0 is the condition
-        if number:
+            return [parent.regions[0].blocks[0].arguments[index]]
+        left = index - 1  # operand 0 is the condition
+        if index:
             return [parent.regions[1].blocks[0].arguments[left], parent.results[left]]
         return []
     if parent.name.endswith(".func"):
@@ -159,16 +159,16 @@ def last_of(block: Block) -> Op:
     return block.operations[len(block.operations) - 1].operation
 
 
-def _sources_of_result(op: Op, number: int) -> list[Value]:
+def _sources_of_result(op: Op, index: int) -> list[Value]:
     if op.name == "scf.for":
-        return _initial_and_yielded(op, number)
+        return _initial_and_yielded(op, index)
     if op.name == "scf.while":
-        return [terminator_of(op, 0).operands[1 + number]]
-    return [terminator_of(op, region).operands[number] for region in range(len(op.regions))]
+        return [terminator_of(op, 0).operands[1 + index]]
+    return [terminator_of(op, region).operands[index] for region in range(len(op.regions))]
 
 
-def _initial_and_yielded(loop: Op, number: int) -> list[Value]:
-    return [loop.operands[FOR_BOUNDS + number], terminator_of(loop, 0).operands[number]]
+def _initial_and_yielded(loop: Op, index: int) -> list[Value]:
+    return [loop.operands[FOR_BOUNDS + index], terminator_of(loop, 0).operands[index]]
 
 
 class HandedOn(NamedTuple):
@@ -188,8 +188,8 @@ def is_token(value: Value) -> bool:
     return str(value.type) == ASYNC
 
 
-def handed_on(op: Op, number: int) -> HandedOn:
-    """Returns what ``op`` does with the address in its operand ``number``, which may be of any type.
+def handed_on(op: Op, index: int) -> HandedOn:
+    """Returns what ``op`` does with the address in its operand ``index``, which may be of any type.
 
     Besides memrefs, TMA descriptors, integers, pointers, structs, tuples and vectors may hold an address.
 
@@ -200,9 +200,9 @@ def handed_on(op: Op, number: int) -> HandedOn:
     address, and may keep the operand in memory. Tokens of asynchronous work hold no address.
     """
     if op.name in LAUNCHES:
-        return HandedOn((), _is_kept_by_kernel(op, number))
-    values = () if op.name in RESULTS_ARE_DATA else tuple(_receivers(op, number))
-    return HandedOn(values, _is_kept(op, number))
+        return HandedOn((), _is_kept_by_kernel(op, index))
+    values = () if op.name in RESULTS_ARE_DATA else tuple(_receivers(op, index))
+    return HandedOn(values, _is_kept(op, index))
 
 
 def buffers_with_address_in(value: Value) -> tuple[Value, ...]:
@@ -272,15 +272,15 @@ def _sources_in_one_step(value: Value) -> list[Value]:
     return [operand for index, operand in enumerate(op.operands) if value in handed_on(op, index).values]
 
 
-def _receivers(op: Op, number: int) -> list[Value]:
-    targets = targets_of(op, number)
+def _receivers(op: Op, index: int) -> list[Value]:
+    targets = targets_of(op, index)
     if targets is not None:
         return list(filter(_can_hold, targets))
-    if op.name == "arith.select" and number == 0:
+    if op.name == "arith.select" and index == 0:
         return []
     results = [result for result in op.results if _can_hold(result) or "bitcast" in op.name]
     views = [result for result in results if is_buffer(result.type)]
-    is_view = bool(views) and is_buffer(op.operands[number].type)
+    is_view = bool(views) and is_buffer(op.operands[index].type)
     return views if is_view else results  # the other results of a view are its sizes and strides
 
 
@@ -293,19 +293,19 @@ def _can_hold(value: Value) -> bool:
     return not (is_bit or is_short or is_token(value))
 
 
-def _is_kept(op: Op, number: int) -> bool:
+def _is_kept(op: Op, index: int) -> bool:
     dialect = op.name.partition(".")[0]
     if op.name in STORED:
-        return number == STORED[op.name] % len(op.operands)
+        return index == STORED[op.name] % len(op.operands)
     if op.name == "func.call":
         return not is_runner_function(callee_of(op))
     if dialect == "linalg":
-        return not is_buffer(op.operands[number].type)  # stored in the outputs: a scalar, or what is yielded
+        return not is_buffer(op.operands[index].type)  # stored in the outputs: a scalar, or what is yielded
     return dialect not in KEEP_NOTHING or op.name in UNKNOWN_CODE
 
 
-def _is_kept_by_kernel(launch: Op, number: int) -> bool:
-    """Returns whether a kernel may store the address in operand ``number`` of a launch to memory.
+def _is_kept_by_kernel(launch: Op, index: int) -> bool:
+    """Returns whether a kernel may store the address in operand ``index`` of a launch to memory.
 
     False for a kernel without a body.
     """
@@ -314,7 +314,7 @@ def _is_kept_by_kernel(launch: Op, number: int) -> bool:
         sizes = list(ir.DenseI32ArrayAttr(launch.attributes[SEGMENTS]))
     else:
         sizes = []
-    argument = number - sum(sizes[:ARGUMENTS])
+    argument = index - sum(sizes[:ARGUMENTS])
     if kernel is None or not sizes or argument < 0:
         return False
     open_values = [kernel.regions[0].blocks[0].arguments[argument]]
@@ -451,14 +451,14 @@ class AliasSets:
             self._roots[value] = roots_of(value)
             self._join(self._roots[value])
         leaders = dict.fromkeys(map(self._find, self._leader))
-        self._number = {leader: index for index, leader in enumerate(leaders)}
+        self._index = {leader: index for index, leader in enumerate(leaders)}
 
     def of(self, value: Value) -> int:
         """Returns the index of the alias set of memref ``value``.
 
         Raises KeyError for a value that is not one of the function's ``buffers_of``.
         """
-        return self._number[self._find(self._roots[value][0])]
+        return self._index[self._find(self._roots[value][0])]
 
     def knows(self, value: Value) -> bool:
         return value in self._roots

@@ -89,11 +89,11 @@ class KernelEffects:
     def overwrites_unread(self, launch: Op, value: Value) -> bool:
         """Returns whether a launch is proved to store all of an argument ``value`` and to read none of it."""
         kernel = self._kernels.get(str(launch.attributes["kernel"]))
-        numbers = [index for index, argument in enumerate(operands(launch, ARGUMENTS)) if argument == value]
-        if kernel is None or len(numbers) != 1:
+        indices = [index for index, argument in enumerate(operands(launch, ARGUMENTS)) if argument == value]
+        if kernel is None or len(indices) != 1:
             return False
-        effect = self._effects[str(launch.attributes["kernel"])][numbers[0]]
-        return not effect.reads and stores_every_element(launch, kernel, numbers[0])
+        effect = self._effects[str(launch.attributes["kernel"])][indices[0]]
+        return not effect.reads and stores_every_element(launch, kernel, indices[0])
 
     def of_launch(self, launch: Op) -> tuple[EffectInstance, ...]:
         """Returns what a launch may do to each argument that it does not pass by value (scalars, vectors).
@@ -142,7 +142,7 @@ def _goes_anywhere(kernel: Op) -> bool:
 
 def effect_of(buffer: Value) -> Effect:
     """Returns the union of the effects of all uses of a memref and of its views, or of a TMA descriptor."""
-    effects = [effect_of_use(op, number) for op, number in uses_of(buffer)]
+    effects = [effect_of_use(op, index) for op, index in uses_of(buffer)]
     return Effect(
         any(effect.reads for effect in effects),
         any(effect.writes for effect in effects),
@@ -167,13 +167,13 @@ def _is_atomic(buffer: Value) -> bool:
     )
 
 
-def effect_of_use(op: Op, number: int) -> Effect:
-    """Returns what ``op`` may do to its memref operand ``number``.
+def effect_of_use(op: Op, index: int) -> Effect:
+    """Returns what ``op`` may do to its memref operand ``index``.
 
     If ``op`` makes a view of the operand, what the users of the view may do.
     """
     if op.name not in VIEWS and op.name != CAST:
-        return effect_on_operand(op, number)
+        return effect_on_operand(op, index)
     effect = effect_of(op.results[0])
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
@@ -279,15 +279,15 @@ def _is_constant(get: Op, function: Op) -> bool:
 # taken apart into digits (delinearized).
 
 
-def stores_every_element(launch: Op, kernel: Op, number: int) -> bool:
-    """Returns whether a launch is proved to store every element of its memref argument ``number``.
+def stores_every_element(launch: Op, kernel: Op, index: int) -> bool:
+    """Returns whether a launch is proved to store every element of its memref argument ``index``.
 
     False if that is not proved, as for a dynamic shape or a kernel of several blocks. Loads are not looked
     at.
     """
     reading = _Reading(launch, kernel)
     blocks = list(kernel.regions[0].blocks)
-    target = blocks[0].arguments[number]
+    target = blocks[0].arguments[index]
     type_ = target.type
     if len(blocks) != 1 or not isinstance(type_, ir.MemRefType) or not type_.has_static_shape:
         return False
@@ -315,7 +315,7 @@ class _Reading:
         if store.block == self._body:
             return self._cover_all(list(map(self._linear, indices)), shape)
         # `if number < total`: each thread writes the element whose indices are the digits of its linear
-        # number
+        # index
         guard = store.parent.operation
         if guard.name != "scf.if" or guard.block != self._body or store.block != guard.regions[0].blocks[0]:
             return False

@@ -17,7 +17,7 @@ READERS = frozenset(
         "nvvm.cp.async.bulk.tensor.shared.cluster.global",  # reads through a tensor map
     }
 )
-# Op -> number of the operand whose memory it writes; it reads the memory of its other operands.
+# Op -> index of the operand whose memory it writes; it reads the memory of its other operands.
 WRITERS = {
     **dict.fromkeys(("memref.store", "affine.store", "affine.vector_store", "memref.copy"), 1),
     **dict.fromkeys(("vector.store", "vector.transfer_write", "gpu.subgroup_mma_store_matrix"), 1),
@@ -40,7 +40,7 @@ UNBOUNDED = frozenset(
 STORES = frozenset({"memref.store", "affine.store"})
 # Attribute of memref.extract_aligned_pointer_as_index: nothing is written through the address.
 READ_ONLY_ATTRIBUTE = "tuner.read_only"
-# Attribute of func.call: numbers of the operands whose memory it writes; it reads that of every operand.
+# Attribute of func.call: indices of the operands whose memory it writes; it reads that of every operand.
 WRITES_ATTRIBUTE = "writes"
 
 
@@ -58,18 +58,18 @@ READS = Effect(reads=True, writes=False)
 WRITES = Effect(reads=False, writes=True)
 
 
-def effect_on_operand(op: Op, number: int) -> Effect:
-    """Returns what ``op`` itself may do to its memref operand ``number``.
+def effect_on_operand(op: Op, index: int) -> Effect:
+    """Returns what ``op`` itself may do to its memref operand ``index``.
 
     What users of a view do that the op makes is left out. An op may read and write anything, unless it is in
     this module's tables, a linalg op, or a call of a function of MLIR's runner or with the attribute
     ``writes``.
     """
-    effect = _effect_on_operand(op, number)
+    effect = _effect_on_operand(op, index)
     return effect._replace(is_bounded=effect.is_bounded and op.name not in UNBOUNDED)
 
 
-def _effect_on_operand(op: Op, number: int) -> Effect:
+def _effect_on_operand(op: Op, index: int) -> Effect:
     if op.name in NO_MEMORY_EFFECT:
         return NOTHING
     if (
@@ -79,17 +79,17 @@ def _effect_on_operand(op: Op, number: int) -> Effect:
     ):
         return READS
     # operand 0 of a store is the stored value: a memref that is stored may be accessed by anybody later
-    if op.name in WRITERS and not (op.name in STORES and number == 0):
-        if number == WRITERS[op.name]:
+    if op.name in WRITERS and not (op.name in STORES and index == 0):
+        if index == WRITERS[op.name]:
             return WRITES
         return READS
     if op.name == "func.call" and WRITES_ATTRIBUTE in op.attributes:
-        return Effect(True, writes=number in list(ir.DenseI64ArrayAttr(op.attributes[WRITES_ATTRIBUTE])))
+        return Effect(True, writes=index in list(ir.DenseI64ArrayAttr(op.attributes[WRITES_ATTRIBUTE])))
     if op.name == "linalg.fill":
         return WRITES
     if op.name.startswith("linalg.") and "operandSegmentSizes" in op.attributes:
         inputs = ir.DenseI32ArrayAttr(op.attributes["operandSegmentSizes"])[0]
-        if number < inputs:
+        if index < inputs:
             return READS
         return ANYTHING
     return ANYTHING

@@ -88,7 +88,7 @@ class _Tile:
 
 @dataclass(frozen=True)
 class _Choice:
-    """A launch whose blocks are to choose groups, with what follows from the number of a block."""
+    """A launch whose blocks are to choose groups, with what follows from a block's index."""
 
     function: Op
     launch: Op

@@ -117,7 +117,7 @@ def affine(expression: ir.AffineExpr, *symbols: Value) -> Value:
 
 
 def symbol(number: int) -> ir.AffineExpr:
-    """Returns the affine expression of one symbol: ``s0``, ``s1``, ... by its number."""
+    """Returns the affine expression of one symbol: ``s0``, ``s1``, ... by its index."""
     return ir.AffineExpr.get_symbol(number)
 
 

@@ -41,11 +41,11 @@ def has_zero_offset(memref: Type) -> bool:
     return bool(memref.get_strides_and_offset()[1] == 0)
 
 
-def argument_attributes(function: Op, number: int) -> dict[str, Attribute]:
-    """Returns the attributes, by name, of argument number ``number`` of a func.func."""
+def argument_attributes(function: Op, index: int) -> dict[str, Attribute]:
+    """Returns the attributes, by name, of argument ``index`` of a func.func."""
     if "arg_attrs" not in function.attributes:
         return {}
-    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[number])
+    attributes = ir.DictAttr(ir.ArrayAttr(function.attributes["arg_attrs"])[index])
     return {attribute.name: attribute.attr for attribute in attributes}
 
 
@@ -81,11 +81,11 @@ def sync_function_type(function: Op) -> None:
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, []))
 
 
-def set_argument_attribute(function: Op, number: int, name: str, attribute: Attribute) -> None:
-    """Sets the attribute ``name`` of argument number ``number`` of a func.func, in place."""
+def set_argument_attribute(function: Op, index: int, name: str, attribute: Attribute) -> None:
+    """Sets the attribute ``name`` of argument ``index`` of a func.func, in place."""
     count = len(function.regions[0].blocks[0].arguments)
     every = [argument_attributes(function, position) for position in range(count)]
-    every[number][name] = attribute
+    every[index][name] = attribute
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
 
 

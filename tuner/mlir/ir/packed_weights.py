@@ -39,18 +39,18 @@ def packed_type(type_: ir.MemRefType, columns: int) -> ir.MemRefType:
     return ir.MemRefType.get([-(-n // columns), k, columns], type_.element_type)
 
 
-def set_packed(function: Op, number: int, columns: int) -> None:
-    """Makes argument ``number`` of a func.func, a k x n memref, a weight packed in panels, in place.
+def set_packed(function: Op, index: int, columns: int) -> None:
+    """Makes argument ``index`` of a func.func, a k x n memref, a weight packed in panels, in place.
 
     Sets the type, (ceil(n / columns), k, columns), and the attribute ``tuner.packing``.
     """
-    argument = function.regions[0].blocks[0].arguments[number]
-    set_packed_as(function, number, packed_type(ir.MemRefType(argument.type), columns), columns)
+    argument = function.regions[0].blocks[0].arguments[index]
+    set_packed_as(function, index, packed_type(ir.MemRefType(argument.type), columns), columns)
 
 
 def set_packed_as(
     function: Op,
-    number: int,
+    index: int,
     type_: ir.MemRefType,
     columns: int,
     order: Sequence[int] = (),
@@ -61,7 +61,7 @@ def set_packed_as(
     run: int = 0,
     nibbles: str = "",
 ) -> None:
-    """Gives argument ``number`` of a func.func the type ``type_`` and the attributes of a packing, in place.
+    """Gives argument ``index`` of a func.func the type ``type_`` and the attributes of a packing, in place.
 
     The other parameters are those of ``WeightPacking``; for one that is not given, the argument keeps its
     attribute. Of k x n elements, the type is panels of columns, in order, the last padded by zeros::
@@ -77,7 +77,7 @@ def set_packed_as(
     of the packing too.
     """
     arguments = function.regions[0].blocks[0].arguments
-    arguments[number].set_type(type_)
+    arguments[index].set_type(type_)
     types: list[Type] = types_of(arguments)
     results = function_type(function).results
     function.attributes["function_type"] = ir.TypeAttr.get(ir.FunctionType.get(types, results))
@@ -85,17 +85,17 @@ def set_packed_as(
     wide = ir.IntegerType.get_signless(64)
     of_rows = ((INTERLEAVE, interleave, 1), (DEPTH, depth, 1), (RUN, run, 0))
     sizes = ((PACKING, columns, 0), *of_rows, (UNSIGNED, int(unsigned), 0))
-    every[number] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
+    every[index] |= {name: ir.IntegerAttr.get(wide, size) for name, size, usual in sizes if size != usual}
     if order:
-        every[number] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
+        every[index] |= {ORDER: ir.DenseI64ArrayAttr.get(list(order))}
     if nibbles:
-        every[number] |= {NIBBLES: ir.StringAttr.get(nibbles)}
+        every[index] |= {NIBBLES: ir.StringAttr.get(nibbles)}
     function.attributes["arg_attrs"] = ir.ArrayAttr.get(list(map(ir.DictAttr.get, every)))
 
 
-def packing_of(function: Op, number: int) -> WeightPacking | None:
-    """Returns how argument ``number`` of a func.func is packed; None if it is not packed."""
-    attributes = argument_attributes(function, number)
+def packing_of(function: Op, index: int) -> WeightPacking | None:
+    """Returns how argument ``index`` of a func.func is packed; None if it is not packed."""
+    attributes = argument_attributes(function, index)
     if PACKING not in attributes:
         return None
     return WeightPacking(
@@ -128,8 +128,8 @@ def begins_panel(column: Value | int, columns: int) -> bool:
     return all(bound is not None and bound % columns == 0 for bound in bounds)
 
 
-def _is_plain_weight(function: Op, number: int, argument: Value) -> bool:
-    attributes = argument_attributes(function, number)
+def _is_plain_weight(function: Op, index: int, argument: Value) -> bool:
+    attributes = argument_attributes(function, index)
     if WEIGHT not in attributes or PACKING in attributes or not isinstance(argument.type, ir.MemRefType):
         return False
     type_ = ir.MemRefType(argument.type)

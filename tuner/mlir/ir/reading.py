@@ -44,7 +44,7 @@ def users_of(value: Value) -> list[Op]:
 
 
 def uses_of(value: Value) -> list[tuple[Op, int]]:
-    """Returns the uses of a value as (op, number of the operand), in a list that stays when they change."""
+    """Returns the uses of a value as (op, index of the operand), in a list that stays when they change."""
     return list(map(_op_and_operand, value.uses))
 
 
@@ -53,7 +53,7 @@ def _op_and_operand(use: Any) -> tuple[Op, int]:
 
 
 def set_operands(uses: Iterable[tuple[Op, int]], value: Value) -> None:
-    """Makes a value the operand of each use, which is (op, number of the operand)."""
+    """Makes a value the operand of each use, which is (op, index of the operand)."""
     for op, number in uses:
         op.operands[number] = value
 
@@ -211,7 +211,7 @@ def function_type(function: Op) -> ir.FunctionType:
 
 
 def new_values_of(function: Op) -> dict[int, int]:
-    """Returns, by argument of a ``func.func``, the number of the result that is its ``tuner.new_value``.
+    """Returns, by argument index of a ``func.func``, the index of the result that is its ``tuner.new_value``.
 
     Raises CandidateError(BIND) where that is not a result of the argument's type, or one of two arguments.
     """

@@ -34,11 +34,11 @@ def output_type(epilogue: Op) -> Type:
     return function_type(epilogue).results[0]
 
 
-def reads_argument(epilogue: Op, number: int) -> bool:
-    """Returns whether a scalar epilogue function reads an element of the kernel's argument ``number``."""
+def reads_argument(epilogue: Op, index: int) -> bool:
+    """Returns whether a scalar epilogue function reads an element of the kernel's argument ``index``."""
     for position in range(1, len(epilogue.regions[0].blocks[0].arguments)):
         source = argument_attributes(epilogue, position)[ARGUMENT]
-        if ir.IntegerAttr(source).value == number:
+        if ir.IntegerAttr(source).value == index:
             return True
     return False
 

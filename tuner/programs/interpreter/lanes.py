@@ -132,12 +132,12 @@ class LaneGrid:
 
     @cached_property
     def linear_thread(self) -> Array:
-        """Returns the linear number of each thread in its block, x fastest, of shape (1, threads)."""
+        """Returns the linear index of each thread in its block, x fastest, of shape (1, threads)."""
         return np.arange(self.threads, dtype=INDEX)[None, :]
 
     @cached_property
     def linear_block(self) -> Array:
-        """Returns the linear grid number of each block that runs, x fastest, of shape (blocks, 1)."""
+        """Returns the linear index in the grid of each block that runs, x fastest, of shape (blocks, 1)."""
         return self.numbers[:, None]
 
     def thread_id(self, axis: int) -> Array:

@@ -84,7 +84,7 @@ Find: TypeAlias = Callable[[int], Pointer | None]  # an address in no buffer of 
 
 
 def device_address(number: int) -> int:
-    """Returns the address that buffer ``number`` of a device has in kernels."""
+    """Returns the address, in kernels, of the buffer of a device with index ``number``."""
     return FIRST_OF_DEVICE + number << SLOT_BITS | FIRST_BYTE
 
 
@@ -137,7 +137,7 @@ class GlobalMemory:
     def place(self, name: str, array: Array, number: int | None = None) -> tuple[int, GlobalBuffer]:
         """Returns the global address and the buffer of an array, which is added at its first use.
 
-        ``name``: for messages; ``number``: of the array on its device, None for an address in this launch
+        ``name``: for messages; ``number``: its index on its device, None for an address in this launch
         only. Arrays at one host address share a buffer. Raises UsageError for an array that is not
         C-contiguous.
         """

@@ -166,7 +166,7 @@ class GlobalRaces:
 
 
 def _who(clocks: Clocks, lanes: Indices) -> tuple[Indices, Indices]:
-    """Returns two columns [lane, 1]: number + 1 of the cluster's first block, and thread in the cluster."""
+    """Returns two columns [lane, 1]: index + 1 of the cluster's first block, and thread in the cluster."""
     geometry = clocks.geometry
     block = np.asarray(geometry.blocks)[geometry.first_of_cluster(geometry.block_index[lanes])] + 1
     return block[:, None].astype(np.int32), geometry.member[lanes][:, None].astype(np.int16)

@@ -129,7 +129,7 @@ class MBarriers:
         return self.of_block(lane, int(blocks[0]), int(inner[0]))
 
     def of_block(self, lane: int, block: int, address: int) -> MBarrier:
-        """Returns the mbarrier at an address in the shared memory of block number ``block`` (an index).
+        """Returns the mbarrier at an address in the shared memory of the block with index ``block``.
 
         Reports a race with its initialisation. Raises Fault if no mbarrier was initialised there.
         """

@@ -21,7 +21,7 @@ def linear(index: Index3, extent: Index3) -> int:
 
 
 def unravel(number: Number, extent: Index3) -> tuple[Number, Number, Number]:
-    """Returns the index (x, y, z) of a number in a grid of ``extent``; x varies fastest."""
+    """Returns the index (x, y, z) of linear index ``number`` in a grid of ``extent``; x varies fastest."""
     return number % extent[0], number // extent[0] % extent[1], number // (extent[0] * extent[1])
 
 
@@ -31,7 +31,7 @@ class Geometry:
 
     grid: Index3  # blocks
     block: Index3  # threads
-    blocks: tuple[int, ...]  # linear numbers in the grid; blocks of one cluster are adjacent
+    blocks: tuple[int, ...]  # linear indices in the grid; blocks of one cluster are adjacent
     cluster: Index3 = (1, 1, 1)  # blocks
     lanes: int = field(init=False)
     block_lanes: int = field(init=False)  # lanes of one block
