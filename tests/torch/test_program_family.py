@@ -193,6 +193,19 @@ def test_programs_are_compiled_when_a_call_needs_them_or_ahead() -> None:
         program(rows_of(65))
 
 
+def test_an_operator_of_two_results_without_a_rule_is_refused() -> None:
+    class SortedRows(nn.Module):  # type: ignore[misc,unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            return self.first(torch.sort(self.first(x), 0)[0])
+
+    with pytest.raises(UsageError, match=r"aten.sort at .*\(along a dimension of a dynamic size"):
+        tuner.torch.compile(seeded(SortedRows), (rows_of(5),), dynamic_shapes=dynamic(8))
+
+
 @pytest.mark.slow
 def test_an_operator_without_a_rule_is_refused_or_runs_by_pytorch() -> None:
     module = seeded(Reversed)
@@ -240,10 +253,12 @@ def test_the_back_end_compiles_prompts_of_any_length() -> None:
 def test_the_back_end_runs_a_size_by_pytorch_that_cannot_be_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     from tuner.torch import bound_graph
 
-    def scheduled(exported: Any, known: Any = bound_graph._scheduled) -> Any:  # noqa: SLF001
+    known = bound_graph._scheduled  # noqa: SLF001 - a program that cannot be compiled
+
+    def scheduled(exported: Any, threads: int) -> Any:
         if "tensor<12x" in exported.text:
             raise UsageError("no program of 12 rows")
-        return known(exported)
+        return known(exported, threads)
 
     monkeypatch.setattr(bound_graph, "_scheduled", scheduled)
     module = seeded(lambda: nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU()))

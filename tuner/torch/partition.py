@@ -34,7 +34,6 @@ from tuner.torch.padded_nodes import PaddedNodes, is_product, padded_nodes
 from tuner.torch.parted_function import PartedFunction, Tensors
 from tuner.torch.program import TensorProgram
 from tuner.torch.program_family import ProgramFamily
-from tuner.torch.recurrences import CELLS
 from tuner.torch.recurrent_blocks import recurrent_blocks
 from tuner.torch.refusals import OF_COMPLEX, RefusedOperator, RefusedOperatorsError, place_of
 from tuner.torch.small_sizes import require_small_sizes
@@ -196,9 +195,9 @@ def _operators_of(
 
 
 def _is_computing(node: Node) -> bool:
-    if node.target in CELLS:  # of several results
-        return True
-    return isinstance(node.meta.get("val"), torch.Tensor) and not is_view(node)
+    """Returns whether a node is an operator that computes a tensor, or several."""
+    values = _pytree.tree_leaves(node.meta.get("val"))
+    return any(map(torch.is_tensor, values)) and not is_view(node)
 
 
 @dataclass(frozen=True, eq=False)
