@@ -130,7 +130,7 @@ def real_size_table() -> str:
 
 def _over_best(row: dict[str, Any]) -> float:
     """Returns how many times as fast as the best baseline a model is; 1.0 where they cannot be told apart."""
-    medians = [median for median, _, _ in row["ratios"].values()]
+    medians: list[float] = [median for median, _, _ in row["ratios"].values()]
     if any(reason.startswith(EQUAL) for reason in row["untimed"].values()):
         medians.append(1.0)
     return min(medians)

@@ -134,8 +134,8 @@ def _lines(chosen: "CampaignPortfolio", in_sample: "Regret", held_out: "Regret")
     serving = chosen.portfolio.serving
     yield f"campaign {chosen.campaign}: {count_text(len(chosen.columns), 'configuration')}"
     columns = zip(chosen.portfolio.columns, chosen.columns, strict=True)
-    for number, (column, candidate) in enumerate(columns, start=1):
-        problems = count_text(serving.count(column), "problem")
+    for number, (index, candidate) in enumerate(columns, start=1):
+        problems = count_text(serving.count(index), "problem")
         yield f"  {number}  {problems}: {candidate.strategy} {knobs_text(candidate.choices)}"
     yield "problem: configuration, time, efficiency"
     trusts = chosen.measured.reliability
