@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from tuner.core.dtypes import number_type
-from tuner.core.dynamic_sizes import LinearSize, SizeRange, shape_text, static_size
+from tuner.core.dynamic_sizes import LinearSize, SizeRange, numbers_of, shape_text, static_size
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.instruction_sets import TILE_SETS, X86_64
@@ -78,7 +78,10 @@ def c_library(folder: str | Path, output: str | Path, prefix: str | None = None)
 def _image(folder: Path) -> SizedImage:
     document = read_document(folder, (FORMAT, SIZED_FORMAT))
     if document["format"] == SIZED_FORMAT:
-        return read_sizes(folder, document)
+        image = read_sizes(folder, document)
+        if image.sizes.is_of_two:
+            raise UsageError(f"{folder}: a C library has one dynamic size; the program has n and m")
+        return image
     return _of_one_size(read_program(folder, document))
 
 
@@ -289,7 +292,7 @@ def _slots(code: FusedCode) -> int:
 def _program(program: SizedCode, prefix: str, numbers: Mapping[int, int], memory: ObjectMemory) -> CProgram:
     return CProgram(
         symbol=_symbol(prefix, program),
-        size=program.size,
+        size=numbers_of(program.size)[0],
         added=tuple(map(_added, program.added, memory.added)),
         weights=tuple(map(numbers.__getitem__, map(id, program.weights))),
         fills=tuple(map(_fill, program.code.fills)),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DeviceOptions, Form
 from tuner.core.dtypes import IEEE
-from tuner.core.dynamic_sizes import SizeRange
+from tuner.core.dynamic_sizes import SizeRange, Sizes, sizes_text
 from tuner.core.errors import EXCEEDED, TIMED_OUT, CandidateError, Stage, UsageError
 from tuner.core.fusions import NEW_VALUE, Fusion
 from tuner.core.problem import Problem
@@ -104,8 +104,9 @@ def compile_program(
             on the caller's thread alone.
         math: for GPUs: how matmuls of f32 multiply, "ieee", "tf32" or "tf32x3", as of ``Matmul``; they then
             take trials of that mode.
-        sizes: for the CPU: the range of the one size n that every ``?`` of the payload's tensors is, such as
-            "1..4096".
+        sizes: for the CPU: the range of the size n that every ``?`` of the payload's arguments is, such as
+            "1..4096"; "1..512,1..8" has a range of a second size m, too. The attribute ``tuner.sizes`` of an
+            argument says what each ``?`` is: ``%x: tensor<?x?xf32> {tuner.sizes = ["m", "n"]}``.
 
     Returns:
         The function. Where the program allows it, the function runs as fusions, else as a whole, and
@@ -250,7 +251,7 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
 
     payload = split_payload(request.text)
 
-    def specialize(size: int) -> StaticProgram:
+    def specialize(size: Sizes) -> StaticProgram:
         with named_in_errors(name, request.text):
             try:
                 work = partial(specialized, payload.text, request.entry, size, sizes.least)
@@ -261,7 +262,7 @@ def sized_function(request: ProgramRequest, sizes: SizeRange, name: str) -> Size
                 raise
 
     def compile_static(static: StaticProgram) -> "FusedFunction | HostFunction":
-        with named_in_errors(f"{name} at n = {static.size}", ""):
+        with named_in_errors(f"{name} at n = {sizes_text(static.size)}", ""):
             static_request = replace(request, text=static.text, entry=None)
             return host_function(_compiled(static_request, SplitPayload(static.text, payload.resources)))
 

@@ -251,6 +251,8 @@ def load(folder: str | Path) -> TensorProgram:
     """
     function = load_arrays(folder)
     if isinstance(function, SizedFunction):
+        if function.sizes.is_of_two:
+            raise UsageError(f"{folder}: has two dynamic sizes, allowed one with tensors", "tuner.load")
         signature = function.signature
         form = _flat(signature.arguments, signature.results)
         return TensorProgram(parts_of(function), form, save=function.export)

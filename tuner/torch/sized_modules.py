@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from tuner.core.dynamic_sizes import SIZE_N, SizeRange
+from tuner.core.dynamic_sizes import SIZE_N, SizeRange, numbers_of
 from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
 from tuner.programs.run.exported_sizes import SizedCode, SizedImage, save_sizes
@@ -117,6 +117,7 @@ def _code(size: int, made: SizedProgram | None) -> SizedCode:
 def parts_of(function: SizedFunction) -> PartedFunction:
     """Returns a loaded program of a dynamic size as a function of tensors: one part runs all of it."""
     shapes = tuple(map(_tensor_shape, function.signature.arguments))
+    least, greatest = (numbers_of(end)[0] for end in (function.sizes.least, function.sizes.greatest))
     names = tuple(map("argument_{}".format, range(len(shapes))))
     results = tuple(map("result_{}".format, range(len(function.signature.results))))
     return PartedFunction(
@@ -128,7 +129,7 @@ def parts_of(function: SizedFunction) -> PartedFunction:
         why_no_fusions="its sizes are dynamic",
         state={},
         changes=(),
-        sizes=(DynamicSize(SYMBOL, _places(shapes), function.sizes.least, function.sizes.greatest),),
+        sizes=(DynamicSize(SYMBOL, _places(shapes), least, greatest),),
         views=NO_VIEWS,
     )
 

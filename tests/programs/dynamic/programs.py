@@ -52,7 +52,7 @@ class Example:
     """A program by the name of its text, with the draws of its arguments and numpy's results."""
 
     name: str
-    draw: Callable[[np.random.Generator, int], tuple[Array, ...]]
+    draw: Callable[[np.random.Generator, Any], tuple[Array, ...]]
     results: Callable[..., tuple[Array, ...]]
 
     @property
@@ -105,6 +105,24 @@ def padded_to(x: Array) -> tuple[Array, Array]:
     return after, around
 
 
+def encoder(x: Array, weight: Array) -> tuple[Array, Array, Array]:
+    mixed = softmax(x @ weight @ x.transpose(0, 2, 1)) @ x
+    return mixed, mixed.mean(1), mixed.mean(1).sum(0)
+
+
+def rows_of(rng: np.random.Generator, *shape: int) -> Array:
+    return rng.standard_normal(shape).astype(np.float32)
+
+
+# of two sizes: their draws take the pair (n, m)
+OF_TWO_SIZES = (
+    Example("ENCODER", lambda rng, at: (rows_of(rng, at[1], at[0], 4), rows_of(rng, 4, 4)), encoder),
+    Example(
+        "BOTH",
+        lambda rng, at: (rows_of(rng, at[0], 3), rows_of(rng, at[1], 3), rows_of(rng, sum(at) + 1, 3)),
+        lambda _x, _y, z: (np.exp(z),),
+    ),
+)
 EXAMPLES = (
     Example(
         "LINEAR",

@@ -100,4 +100,4 @@ def test_an_argument_with_other_sizes_than_its_type_is_refused() -> None:
     assert "tuner.sizes: found 2 sizes for tensor<?xf32>, allowed one for each ?" in refused.text
     unread = specialized(text.replace('"n", "n"', '"n*n"'), None, 8)
     assert isinstance(unread, Unproved)
-    assert "found the size 'n*n', allowed one such as n, 2n+1 or 8" in unread.text
+    assert "found the size 'n*n', allowed one such as n, 2n+1, m or 8" in unread.text

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tuner
-from tests.programs.dynamic.programs import EXAMPLES, Example
+from tests.programs.dynamic.programs import EXAMPLES, OF_TWO_SIZES, Example
 from tuner.core.dynamic_sizes import SizeRange
 from tuner.core.errors import UsageError
 from tuner.programs.run.sized_function import SizedFunction
@@ -72,7 +72,7 @@ def test_arguments_that_do_not_fit_are_one_line() -> None:
     function = compiled(BY_NAME["ATTENTION"], "1..8")
     q, k = (np.zeros((2, n, 4), np.float32) for n in (3, 4))
     with pytest.raises(
-        UsageError, match=r"^attention: found sizes 3 of argument 0, 4 of argument 1; allowed one"
+        UsageError, match=r"^attention: found 2 x 4 x 4 for 2 x n x 4 of argument 1, with n = 3 of argument 0"
     ):
         function(q, k, q)
     with pytest.raises(UsageError, match=r"^attention: found 2 arguments, allowed 3"):
@@ -82,6 +82,36 @@ def test_arguments_that_do_not_fit_are_one_line() -> None:
         function(long, long, long)
     with pytest.raises(UsageError, match=r"argument 1: .*float64"):
         function(q, q.astype(np.float64), q)
+
+
+@pytest.mark.slow
+def test_a_program_of_batch_and_length_runs_pairs_of_sizes_and_is_exported(tmp_path: Path) -> None:
+    example = OF_TWO_SIZES[0]
+    function = compiled(example, "3..8,1..2")
+    assert function.ladder == ((3, 1), (3, 2), (4, 1), (4, 2), (8, 1), (8, 2))
+    rng = np.random.default_rng(0)
+    function.export(tmp_path)
+    loaded = tuner.load(tmp_path)
+    assert repr(loaded) == "SizedFunction(encoder, n = 3..8, m = 1..2; 0 of 6 programs compiled)"
+    assert isinstance(loaded, SizedFunction)
+    for sizes in ((3, 1), (8, 2), (5, 1), (7, 2)):
+        arguments = example.draw(rng, sizes)
+        for result, again, expected in zip(
+            function(*arguments), loaded(*arguments), example.results(*arguments), strict=True
+        ):
+            np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)
+            np.testing.assert_array_equal(again, result)
+    assert loaded.compiled_sizes == ((3, 1), (8, 1), (8, 2))
+    with pytest.raises(UsageError, match=r"^encoder: found n = 9, m = 2, allowed 3\.\.8,1\.\.2"):
+        loaded(*example.draw(rng, (9, 2)))
+
+
+def test_a_second_size_has_a_range_and_an_argument_that_says_it() -> None:
+    text = OF_TWO_SIZES[0].text
+    with pytest.raises(UsageError, match=r"tuner\.sizes: found a second size, m, without its range"):
+        tuner.compile_program(text, "cpu", sizes="1..8")
+    with pytest.raises(UsageError, match="mean: no dimension of an argument says m"):
+        tuner.compile_program(BY_NAME["MEAN"].text, "cpu", sizes="1..8,1..8")
 
 
 def test_a_program_of_a_dynamic_size_is_for_a_cpu(tmp_path: Path) -> None:
@@ -99,7 +129,8 @@ def test_a_program_of_a_dynamic_size_is_for_a_cpu(tmp_path: Path) -> None:
 def test_ranges_are_read_and_wrong_ones_are_one_line() -> None:
     assert SizeRange.parse("1..4096") == SizeRange(1, 4096)
     assert SizeRange.parse("300") == SizeRange(300, 300)
-    for wrong in ("", "4..", "..4", "4..2", "0..8", "8..9999999", "1-8"):
+    assert SizeRange.parse("1..512,1..8") == SizeRange((1, 1), (512, 8))
+    for wrong in ("", "4..", "..4", "4..2", "0..8", "8..9999999", "1-8", "1..2,", "1,2,3", "1..2,0..2"):
         with pytest.raises(UsageError, match=r"^sizes: found"):
             SizeRange.parse(wrong)
 

@@ -375,3 +375,98 @@ func.func @chosen(%x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?xf32>, tenso
   %count = linalg.fill ins(%integer : i64) outs(%number : tensor<i64>) -> tensor<i64>
   return %r, %ones, %count : tensor<?x4xf32>, tensor<?xf32>, tensor<i64>
 }
+// ----- ENCODER
+#x = affine_map<(b, i, j, d) -> (b, i, d)>
+#w = affine_map<(b, i, j, d) -> (d, j)>
+#y = affine_map<(b, i, j, d) -> (b, i, j)>
+#keys = affine_map<(b, i, j, d) -> (b, j, d)>
+#values = affine_map<(b, i, j, d) -> (b, d, j)>
+#all = affine_map<(b, i, j) -> (b, i, j)>
+#row = affine_map<(b, i, j) -> (b, i)>
+#of_batch = affine_map<(b, i, j) -> (b, j)>
+func.func @encoder(%x: tensor<?x?x4xf32> {tuner.sizes = ["m", "n"]}, %weight: tensor<4x4xf32>)
+    -> (tensor<?x?x4xf32>, tensor<?x4xf32>, tensor<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %least = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %m = tensor.dim %x, %c0 : tensor<?x?x4xf32>
+  %n = tensor.dim %x, %c1 : tensor<?x?x4xf32>
+  %rows = tensor.empty(%m, %n) : tensor<?x?x4xf32>
+  %square = tensor.empty(%m, %n, %n) : tensor<?x?x?xf32>
+  %numbers = tensor.empty(%m, %n) : tensor<?x?xf32>
+  %zeros = linalg.fill ins(%zero : f32) outs(%rows : tensor<?x?x4xf32>) -> tensor<?x?x4xf32>
+  %q = linalg.generic {indexing_maps = [#x, #w, #y],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%x, %weight : tensor<?x?x4xf32>, tensor<4x4xf32>) outs(%zeros : tensor<?x?x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %product = arith.mulf %a, %b : f32
+    %new = arith.addf %product, %old : f32
+    linalg.yield %new : f32
+  } -> tensor<?x?x4xf32>
+  %start = linalg.fill ins(%zero : f32) outs(%square : tensor<?x?x?xf32>) -> tensor<?x?x?xf32>
+  %scores = linalg.generic {indexing_maps = [#x, #keys, #y],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%q, %x : tensor<?x?x4xf32>, tensor<?x?x4xf32>) outs(%start : tensor<?x?x?xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %product = arith.mulf %a, %b : f32
+    %new = arith.addf %product, %old : f32
+    linalg.yield %new : f32
+  } -> tensor<?x?x?xf32>
+  %lows = linalg.fill ins(%least : f32) outs(%numbers : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %max = linalg.reduce { arith.maximumf } ins(%scores : tensor<?x?x?xf32>) outs(%lows : tensor<?x?xf32>) dimensions = [2]
+  %exp = linalg.generic {indexing_maps = [#all, #row, #all], iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%scores, %max : tensor<?x?x?xf32>, tensor<?x?xf32>) outs(%square : tensor<?x?x?xf32>) {
+  ^bb0(%in: f32, %top: f32, %old: f32):
+    %below = arith.subf %in, %top : f32
+    %e = math.exp %below : f32
+    linalg.yield %e : f32
+  } -> tensor<?x?x?xf32>
+  %none = linalg.fill ins(%zero : f32) outs(%numbers : tensor<?x?xf32>) -> tensor<?x?xf32>
+  %sum = linalg.reduce { arith.addf } ins(%exp : tensor<?x?x?xf32>) outs(%none : tensor<?x?xf32>) dimensions = [2]
+  %weights = linalg.generic {indexing_maps = [#all, #row, #all],
+      iterator_types = ["parallel", "parallel", "parallel"]}
+    ins(%exp, %sum : tensor<?x?x?xf32>, tensor<?x?xf32>) outs(%square : tensor<?x?x?xf32>) {
+  ^bb0(%in: f32, %total: f32, %old: f32):
+    %share = arith.divf %in, %total : f32
+    linalg.yield %share : f32
+  } -> tensor<?x?x?xf32>
+  %mixed = linalg.generic {indexing_maps = [#x, #values, #y],
+      iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+    ins(%weights, %x : tensor<?x?x?xf32>, tensor<?x?x4xf32>) outs(%zeros : tensor<?x?x4xf32>) {
+  ^bb0(%a: f32, %b: f32, %old: f32):
+    %product = arith.mulf %a, %b : f32
+    %new = arith.addf %product, %old : f32
+    linalg.yield %new : f32
+  } -> tensor<?x?x4xf32>
+  %by_batch = tensor.empty(%m) : tensor<?x4xf32>
+  %nothing = linalg.fill ins(%zero : f32) outs(%by_batch : tensor<?x4xf32>) -> tensor<?x4xf32>
+  %total = linalg.reduce { arith.addf } ins(%mixed : tensor<?x?x4xf32>) outs(%nothing : tensor<?x4xf32>) dimensions = [1]
+  %integer = arith.index_cast %n : index to i64
+  %count = arith.sitofp %integer : i64 to f32
+  %mean = linalg.generic {indexing_maps = [affine_map<(b, j) -> (b, j)>, affine_map<(b, j) -> (b, j)>],
+      iterator_types = ["parallel", "parallel"]} ins(%total : tensor<?x4xf32>) outs(%by_batch : tensor<?x4xf32>) {
+  ^bb0(%in: f32, %old: f32):
+    %share = arith.divf %in, %count : f32
+    linalg.yield %share : f32
+  } -> tensor<?x4xf32>
+  %one = tensor.empty() : tensor<4xf32>
+  %from = linalg.fill ins(%zero : f32) outs(%one : tensor<4xf32>) -> tensor<4xf32>
+  %of_all = linalg.reduce { arith.addf } ins(%mean : tensor<?x4xf32>) outs(%from : tensor<4xf32>) dimensions = [0]
+  return %mixed, %mean, %of_all : tensor<?x?x4xf32>, tensor<?x4xf32>, tensor<4xf32>
+}
+// ----- BOTH
+func.func @both(%x: tensor<?x3xf32>, %y: tensor<?x3xf32> {tuner.sizes = ["m"]},
+    %z: tensor<?x3xf32> {tuner.sizes = ["n+m+1"]}) -> tensor<?x3xf32> {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %n = tensor.dim %x, %c0 : tensor<?x3xf32>
+  %m = tensor.dim %y, %c0 : tensor<?x3xf32>
+  %k = tensor.dim %z, %c0 : tensor<?x3xf32>
+  %both = arith.addi %n, %m : index
+  %more = arith.addi %both, %c1 : index
+  %fit = arith.cmpi eq, %more, %k : index
+  cf.assert %fit, "of other sizes"
+  %exp = math.exp %z : tensor<?x3xf32>
+  return %exp : tensor<?x3xf32>
+}

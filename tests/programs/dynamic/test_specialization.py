@@ -5,16 +5,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.programs.dynamic.programs import EXAMPLES, Example, poisoned
-from tuner.core.dynamic_sizes import SizeRange
+from tests.programs.dynamic.programs import EXAMPLES, OF_TWO_SIZES, Example, poisoned
+from tuner.core.dynamic_sizes import SizeRange, Sizes
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, specialized
 from tuner.programs.interpreter.host_functions import read_function
 
 SIZES = SizeRange(1, 70)
 
 
-def static_program(text: str, size: int) -> StaticProgram:
-    static = specialized(text, None, size)
+def static_program(text: str, size: Sizes, least: Sizes = 1) -> StaticProgram:
+    static = specialized(text, None, size, least)
     assert isinstance(static, StaticProgram), static
     return static
 
@@ -52,9 +52,25 @@ def test_nan_in_all_padding_reaches_no_result_at_any_size(example: Example) -> N
         function = program_of_sizes(SIZES, lambda at: static_program(example.text, at), interpreted)
         function.ladder = (SIZES.greatest,)
         rng = np.random.default_rng(0)
-        for n in range(SIZES.least, SIZES.greatest + 1):
+        for n in range(1, 71):
             arguments = example.draw(rng, n)
             results = function(*arguments)
             listed = results if isinstance(results, tuple) else (results,)
             for result, expected in zip(listed, example.results(*arguments), strict=True):
                 np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)
+
+
+@pytest.mark.parametrize("example", OF_TWO_SIZES, ids=lambda example: example.name)
+def test_a_program_of_two_sizes_is_right_at_each_pair_whatever_is_in_the_padding(example: Example) -> None:
+    sizes = SizeRange.parse("1..24,1..8")
+    rng = np.random.default_rng(0)
+    with poisoned():
+        function = program_of_sizes(sizes, lambda at: static_program(example.text, at, (1, 1)), interpreted)
+        function.ladder = (sizes.greatest,)
+        for n in range(1, 25):
+            for m in range(1, 9):
+                arguments = example.draw(rng, (n, m))
+                results = function(*arguments)
+                listed = results if isinstance(results, tuple) else (results,)
+                for result, expected in zip(listed, example.results(*arguments), strict=True):
+                    np.testing.assert_allclose(result, expected, rtol=0, atol=2e-4)

@@ -53,7 +53,7 @@ FORM = shown_choices(FORMS)
 @click.option(
     "--sizes",
     metavar="A..B",
-    help="Range of the one dynamic size n of a program; some sizes are run and compared.",
+    help="Range of the dynamic size n of a program, and after a comma of m; some sizes are run and compared.",
 )
 @click.option(
     "--compare",

@@ -4,6 +4,7 @@ from dataclasses import replace
 from operator import attrgetter
 
 from tuner.core.candidate import TargetName
+from tuner.core.dynamic_sizes import sizes_text
 from tuner.programs.dynamic.checked_run import CheckedSize, SizedReport
 from tuner.programs.report import Comparison
 
@@ -19,10 +20,11 @@ def comparison_line(comparison: Comparison) -> str:
 
 def sized_lines(target: TargetName, report: SizedReport) -> list[str]:
     """Returns the outcome of calls of a program at several sizes as lines."""
-    compiled = ", ".join(map(str, report.compiled_sizes))
+    separator = "; " if report.sizes.is_of_two else ", "
+    compiled = separator.join(map(sizes_text, report.compiled_sizes))
     count = len(report.sizes.ladder)
     lines = [
-        f"ran     @{report.entry} on {target}, n = {report.sizes.text}",
+        f"ran     @{report.entry} on {target}, {report.sizes.named_text}",
         f"sizes   of {count} static programs those of n = {compiled} were compiled and called",
     ]
     lines += [f"result  {result}" for result in report.results]
@@ -38,6 +40,7 @@ def sized_lines(target: TargetName, report: SizedReport) -> list[str]:
 def _check_lines(check: CheckedSize) -> list[str]:
     lines = []
     for comparison in check.comparisons:
-        name = f"n = {check.size} in {check.compiled_size}, {comparison.name}"
+        sizes = f"n = {sizes_text(check.size)} in {sizes_text(check.compiled_size)}"
+        name = f"{sizes}, {comparison.name}"
         lines.append(comparison_line(replace(comparison, name=name)))
     return lines

@@ -23,7 +23,7 @@ from tuner.cli.options import SUFFIX, is_model, open_store, print_found, print_j
 from tuner.cli.session import ended_by_signals, exit_code, print_interrupted, print_stored
 from tuner.cli.tune_forms import ProgramForm
 from tuner.core.candidate import TargetName
-from tuner.core.dynamic_sizes import SizeRange
+from tuner.core.dynamic_sizes import SizeRange, numbers_of
 from tuner.core.errors import Refusal, TunerError, UsageError
 from tuner.core.problem import WEIGHTS_COLD
 from tuner.core.programs import ALL, BASELINE_SETS, ProgramBaseline, ProgramSource
@@ -89,6 +89,8 @@ def _sizes(form: ProgramForm, target: TargetName) -> SizeRange | None:
         return None
     sizes = SizeRange.parse(form.sizes)
     require_on_cpu(target, sizes)
+    if sizes.is_of_two:
+        raise UsageError("--sizes: found n and m, allowed n when tuning", "--sizes 1..4096")
     for name in ("baseline", *OF_MATMULS):
         if typed := form.flag(name):
             raise UsageError(f"{typed} cannot be combined with --sizes: the fusions of a program are tuned")
@@ -127,7 +129,8 @@ def _tuned_sizes(
     limits = SharedLimits(form.run.trials, budget_s)
     chosen = sizes.tuned_sizes
     spent = 0
-    for index, size in enumerate(chosen):
+    for index, sizes_of_program in enumerate(chosen):
+        (size,) = numbers_of(sizes_of_program)  # two are refused
         share = limits.share(len(chosen) - index, spent, began_s, time.monotonic())
         if share.is_over:
             untuned = ", ".join(map(str, chosen[index:]))

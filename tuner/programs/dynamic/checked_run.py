@@ -7,7 +7,7 @@ from operator import attrgetter
 import numpy as np
 
 from tuner.core.device_programs import BufferType, DeviceProgram
-from tuner.core.dynamic_sizes import SizeRange, ladder_size, shape_at
+from tuner.core.dynamic_sizes import SizeRange, Sizes, compiled_sizes_for, numbers_of, shape_at
 from tuner.core.errors import Refusal, UsageError
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, outputs
@@ -29,8 +29,8 @@ from tuner.targets.registry import real_backends
 class CheckedSize:
     """One call of a program of a dynamic size, compared with a reference."""
 
-    size: int  # n of the call
-    compiled_size: int  # of the static program that ran
+    size: Sizes  # n of the call, or n and m
+    compiled_size: Sizes  # of the static program that ran
     comparisons: tuple[Comparison, ...]
     reference: str
 
@@ -52,9 +52,9 @@ class SizedReport:
     whole: str  # why static programs are compiled as a whole; "": they are fusions
 
     @property
-    def compiled_sizes(self) -> tuple[int, ...]:
+    def compiled_sizes(self) -> tuple[Sizes, ...]:
         """Returns the sizes of the static programs that were compiled, ascending."""
-        return tuple(sorted({check.compiled_size for check in self.checks}))
+        return tuple(sorted({check.compiled_size for check in self.checks}, key=numbers_of))
 
     @property
     def is_right(self) -> bool:
@@ -69,9 +69,9 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
     the payload or a static program does not compile, or a call fails; UsageError for arguments that do not
     fit.
     """
-    compiled: dict[int, CompiledProgram] = {}
+    compiled: dict[Sizes, CompiledProgram] = {}
 
-    def specialize(size: int) -> StaticProgram:
+    def specialize(size: Sizes) -> StaticProgram:
         return required(specialized(request.text, request.entry, size, sizes.least))
 
     def compile_static(program: StaticProgram) -> FusedFunction | HostFunction:
@@ -96,7 +96,7 @@ def run_sizes(request: ProgramRequest, sizes: SizeRange) -> SizedReport | Refusa
     )
 
 
-def _why_whole(compiled: Mapping[int, CompiledProgram]) -> str:
+def _why_whole(compiled: Mapping[Sizes, CompiledProgram]) -> str:
     for made in compiled.values():
         if made.image is None:
             return made.why_no_fusions
@@ -104,24 +104,24 @@ def _why_whole(compiled: Mapping[int, CompiledProgram]) -> str:
 
 
 def _checked(
-    request: ProgramRequest, function: SizedFunction, size: int, rng: np.random.Generator
+    request: ProgramRequest, function: SizedFunction, size: Sizes, rng: np.random.Generator
 ) -> CheckedSize:
     code = types_at(function.signature, size)
     arguments = make_arguments(code.arguments, request.arguments, rng)
     results = outputs(code, function(*arguments), arguments)
     reference = reference_of(request, code, arguments, real_backends())
     comparisons = compare(code, results, reference.outputs)
-    return CheckedSize(size, ladder_size(function.ladder, size), comparisons, reference.name)
+    return CheckedSize(size, compiled_sizes_for(function.ladder, size), comparisons, reference.name)
 
 
-def types_at(signature: SizedSignature, size: int) -> DeviceProgram:
+def types_at(signature: SizedSignature, size: Sizes) -> DeviceProgram:
     """Returns the types of a program's arguments and results at n = ``size``, as a program without code."""
     arguments = _buffers_at(signature.arguments, size)
     results = _buffers_at(signature.results, size)
     return DeviceProgram("", signature.entry, arguments, results, (False,) * len(arguments))
 
 
-def _buffers_at(types: tuple[SizedType, ...], size: int) -> tuple[BufferType, ...]:
+def _buffers_at(types: tuple[SizedType, ...], size: Sizes) -> tuple[BufferType, ...]:
     return tuple(BufferType(type_.element, shape_at(type_.shape, size)) for type_ in types)
 
 

@@ -1,14 +1,23 @@
-"""Which sizes, and which numbers that a program computes, are linear in its dynamic size n.
+"""Which sizes, and which numbers that a program computes, are linear in its dynamic size n, or sizes n and m.
 
-Every ``?`` of the arguments is n. From there each operation on indices gives a number, and each operation on
-tensors a shape, in the order of the function.
+Every ``?`` of the arguments is n, unless the attribute SIZES says otherwise. From there each operation on
+indices gives a number, and each operation on tensors a shape, in the order of the function.
 """
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
-from tuner.core.dynamic_sizes import SIZE_N, LinearSize, Shape, static_size
+from tuner.core.dynamic_sizes import (
+    SIZE_N,
+    LinearSize,
+    Shape,
+    Sizes,
+    numbers_of,
+    sizes_of,
+    static_size,
+)
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import constant_of, location_of, op_of
@@ -44,12 +53,12 @@ def refusal(op: Op, why: str, hint: str = HINT) -> UnprovedError:
 class KnownSizes:
     """The shapes of tensors and the values of index numbers, as far as the function was read.
 
-    ``size``: n of the static program that is made, ``least``: the least n of its calls. ``zero_padded``:
-    tensors whose elements are 0 wherever a size is beyond that of the call.
+    ``size``: n, or n and m, of the static program that is made, ``least``: the least of its calls.
+    ``zero_padded``: tensors whose elements are 0 wherever a size is beyond that of the call.
     """
 
-    size: int
-    least: int = 1
+    size: Sizes
+    least: Sizes = 1
     shapes: dict[Value, Shape] = field(default_factory=dict)
     numbers: dict[Value, LinearSize] = field(default_factory=dict)
     zero_padded: set[Value] = field(default_factory=set)
@@ -75,10 +84,10 @@ class KnownSizes:
         return known
 
     def limits(self, number: LinearSize) -> tuple[int, int]:
-        """Returns the least and the greatest value of a number over the n of all calls."""
-        first = number.at(self.least)
-        last = number.at(self.size)
-        return min(first, last), max(first, last)
+        """Returns the least and the greatest value of a number over the sizes of all calls."""
+        ends = zip(numbers_of(self.least), numbers_of(self.size), strict=True)
+        values = list(map(number.at, map(sizes_of, product(*ends))))
+        return min(values), max(values)
 
     def mixed(self, op: Op, attribute: str, operands: Sequence[Value]) -> Shape:
         """Returns the sizes or offsets of an operation as functions of n.
@@ -99,13 +108,15 @@ class KnownSizes:
         """Records the shape of an argument, which the caller pads with zeros.
 
         ``sizes``: its dynamic sizes, in the order of its dimensions; (): each is n. Raises UsageError for
-        another number of sizes than the argument has.
+        another number of sizes than the argument has, and for m in a program of one size.
         """
         shape = argument.type.shape
         count = shape.count(DYNAMIC_SIZE)
         dynamic = list(sizes) or [SIZE_N] * count
         if len(dynamic) != count:
             raise UsageError(f"{SIZES}: found {len(sizes)} sizes for {argument.type}, allowed one for each ?")
+        if any(size.of_m for size in dynamic) and isinstance(self.size, int):
+            raise UsageError(f"{SIZES}: found a second size, m, without its range", "--sizes 1..512,1..8")
         known = iter(dynamic)
         self.shapes[argument] = tuple(
             next(known) if size == DYNAMIC_SIZE else static_size(size) for size in shape
@@ -233,10 +244,8 @@ def _truths(absorbing: int) -> NumberRule:
 
 def _floor(left: LinearSize, right: LinearSize) -> LinearSize | None:
     """Returns the quotient, rounded down, where it is linear: (4n + 3) / 2 is 2n + 1."""
-    divisor = right.constant
-    if not right.is_static or divisor <= 0 or left.of_n % divisor:
-        return None
-    return LinearSize(left.of_n // divisor, left.constant // divisor)
+    rest = LinearSize(0, left.constant % max(right.constant, 1))
+    return left.minus(rest).divided(right)
 
 
 def _ceiling(left: LinearSize, right: LinearSize) -> LinearSize | None:

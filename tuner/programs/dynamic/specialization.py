@@ -1,4 +1,4 @@
-"""Reads a program of one dynamic size n, and makes programs of static sizes of it, each for the n up to one.
+"""Reads a program of a dynamic size n, or n and m, and makes static programs of it for calls up to a size.
 
 Runs in a child process, as all that reads a user's MLIR does.
 """
@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tuner.core.dynamic_sizes import LinearSize, SizeRange
+from tuner.core.dynamic_sizes import LinearSize, SizeRange, Sizes
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, name_of, ops_in, types_of
@@ -44,7 +44,7 @@ class StaticProgram:
     """A program of static sizes that computes a program of a dynamic size n, for each n up to ``size``."""
 
     text: str  # MLIR, with the data of constants that the program's text has
-    size: int
+    size: Sizes
     signature: SizedSignature  # of the program of the dynamic size
     added: tuple[SizeArgument, ...]  # arguments that follow those of the signature
 
@@ -56,8 +56,10 @@ class Unproved(Refusal):
     operations: tuple[tuple[str, str], ...] = ()
 
 
-def specialized(text: str, entry: str | None, size: int, least: int = 1) -> StaticProgram | Unproved:
+def specialized(text: str, entry: str | None, size: Sizes, least: Sizes = 1) -> StaticProgram | Unproved:
     """Returns the static program of a payload for n = ``size``, which runs at each n from ``least`` on.
+
+    Of a program of two sizes both are pairs, of n and m.
 
     ``entry``: name of the function; None: ``main``, or the only public function. Returns a refusal, with
     the first operation and its line, for operations that could be wrong or fail at a padded size. Raises
@@ -89,7 +91,7 @@ def required(program: StaticProgram | Refusal) -> StaticProgram:
     return program
 
 
-Specialize = Callable[[int], StaticProgram]  # raises UsageError for a program that has no static form
+Specialize = Callable[[Sizes], StaticProgram]  # raises UsageError for a program that has no static form
 CompileStatic = Callable[[StaticProgram], "FusedFunction | HostFunction"]
 
 
@@ -102,7 +104,7 @@ def program_of_sizes(
     """
     greatest = specialize(sizes.greatest)
 
-    def member_of(size: int) -> SizedMember:
+    def member_of(size: Sizes) -> SizedMember:
         program = greatest if size == sizes.greatest else specialize(size)
         return SizedMember(size, program.added, compile_static(program))
 

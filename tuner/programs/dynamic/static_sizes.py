@@ -8,7 +8,7 @@ gives both for the n of each call.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tuner.core.dynamic_sizes import LinearSize, shape_at
+from tuner.core.dynamic_sizes import LinearSize, Sizes, shape_at
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value
@@ -60,7 +60,7 @@ class StaticFunction:
 
     function: Op
     known: KnownSizes
-    size: int
+    size: Sizes
     arguments: dict[SizeArgument, Value] = field(default_factory=dict)
 
     def make(self, masked: Sequence[MaskedLoops]) -> tuple[SizeArgument, ...]:

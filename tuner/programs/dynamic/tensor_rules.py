@@ -140,7 +140,7 @@ def reshape_groups(op: Op, source: Shape, target: Shape) -> list[ReshapeGroup]:
         before = _grown(op, ONE, left, group[0])
         after = _grown(op, ONE, right, group[1])
         while before != after:
-            if left and (not right or (before.of_n, before.constant) < (after.of_n, after.constant)):
+            if left and (not right or _order(before) < _order(after)):
                 before = _grown(op, before, left, group[0])
             elif right:
                 after = _grown(op, after, right, group[1])
@@ -153,6 +153,10 @@ def reshape_groups(op: Op, source: Shape, target: Shape) -> list[ReshapeGroup]:
                 raise refusal(op, f"found {shape_text(source)}, which is not {shape_text(target)} at each n")
             groups[-1][side].append(dimension)
     return groups
+
+
+def _order(size: LinearSize) -> tuple[int, ...]:
+    return size.of_n, size.of_m, size.constant
 
 
 def _grown(op: Op, size: LinearSize, rest: list[tuple[int, LinearSize]], group: list[int]) -> LinearSize:

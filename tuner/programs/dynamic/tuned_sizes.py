@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+from tuner.core.dynamic_sizes import Sizes
 from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.programs.dynamic.specialization import StaticProgram, required, specialized
 from tuner.programs.payload_errors import named_in_errors
@@ -13,7 +14,7 @@ TIMEOUT_S = 60.0  # of making a static program
 LEAST_BUDGET_S = 1.0  # of tuning one
 
 
-def request_at(request: ProgramRequest, size: int, least: int, name: str) -> ProgramRequest:
+def request_at(request: ProgramRequest, size: Sizes, least: Sizes, name: str) -> ProgramRequest:
     """Returns the request for the static program of a payload at n = ``size``, as a call of that n runs it.
 
     A child process makes the program, for calls from n = ``least`` on. ``name``: the payload's, for error

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from tuner.core.dynamic_sizes import Sizes
 from tuner.core.errors import CandidateError, UsageError
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.exported import FORMAT, read_document, read_program
@@ -58,7 +59,7 @@ def load(folder: str | Path, threads: int | None = None) -> FusedFunction | Size
 def _sized(image: SizedImage, threads: int | None) -> SizedFunction:
     codes = {made.size: replace(made, code=_on_threads(made.code, threads)) for made in image.programs}
 
-    def member_of(size: int) -> SizedMember:
+    def member_of(size: Sizes) -> SizedMember:
         made = codes[size]
         return SizedMember(size, made.added, FusedFunction(made.code, made.weights))
 

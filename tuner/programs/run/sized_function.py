@@ -1,4 +1,4 @@
-"""A program of a dynamic size n as a Python function: it runs the static program of the next greater size.
+"""A program of a dynamic size as a Python function: it runs the static program of the next greater size.
 
 ``SizedFunction`` is the function; a ``SizedMember`` is one static program, compiled when a call needs it.
 """
@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from tuner.core.dynamic_sizes import SizeRange, ladder_size
+from tuner.core.dynamic_sizes import (
+    NAMES,
+    LinearSize,
+    SizeRange,
+    Sizes,
+    compiled_sizes_for,
+    numbers_of,
+    shape_at,
+    shape_text,
+    sizes_of,
+    sizes_text,
+)
 from tuner.core.errors import UsageError
 from tuner.core.typed_arguments import typed_arguments
 from tuner.programs.run.exported_sizes import SizedCode, SizedImage, save_sizes
@@ -24,6 +35,8 @@ if TYPE_CHECKING:
     from tuner.programs.run.host_function import HostFunction
 
 Array = npt.NDArray[Any]
+Shapes = tuple[tuple[int, ...], ...]
+KEPT_SHAPES = 1 << 12
 ndarray = np.ndarray
 
 
@@ -34,12 +47,12 @@ class SizedMember:
     ``added``: arguments that tell it n, after the arguments of the program of the dynamic size.
     """
 
-    size: int
+    size: Sizes
     added: tuple[SizeArgument, ...]
     function: "FusedFunction | HostFunction"
 
 
-MemberOf = Callable[[int], SizedMember]  # of a size of the ladder
+MemberOf = Callable[[Sizes], SizedMember]  # of a size of the ladder
 
 
 class _ReadyMember:
@@ -51,7 +64,7 @@ class _ReadyMember:
         self._size = member.size
         self._arguments = member.added
         self._added = tuple(map(_zeros, member.added))
-        self._said = 0  # n that the added arguments say
+        self._said: Sizes = 0  # n that the added arguments say
         self._reads = signature.reads
         self._results = tuple(zip(signature.returns, signature.results, strict=True))
         self._padded: dict[int, PaddedArray] = {}  # by place among the arguments of the static program
@@ -60,7 +73,7 @@ class _ReadyMember:
             if not type_.is_static:
                 self._padded[place] = PaddedArray(type_, member.size, numpy_type(type_.element))
 
-    def call(self, arguments: Sequence[Array], size: int) -> Any:
+    def call(self, arguments: Sequence[Array], size: Sizes) -> Any:
         """Returns the results of the dynamic program at n = ``size``, computed by this static program."""
         if self._said != size:
             self._said = size
@@ -94,7 +107,7 @@ class SizedFunction:
     """
 
     def __init__(
-        self, signature: SizedSignature, sizes: SizeRange, ladder: Sequence[int], member_of: MemberOf
+        self, signature: SizedSignature, sizes: SizeRange, ladder: Sequence[Sizes], member_of: MemberOf
     ) -> None:
         """Takes a program's types; makes no static program yet.
 
@@ -108,27 +121,29 @@ class SizedFunction:
         self.sizes = sizes
         self.ladder = tuple(ladder)
         self._member_of = member_of
-        self._compiled: dict[int, _ReadyMember] = {}
-        self._at: dict[int, int] = {}  # n -> the size that serves it
+        self._compiled: dict[Sizes, _ReadyMember] = {}
+        self._of_shapes: dict[Shapes, Sizes] = {}  # of arguments of some calls
+        self._at: dict[Sizes, Sizes] = {}  # n -> the size that serves it
         self._expected = [(numpy_type(type_.element), type_.shape) for type_ in signature.arguments]
+        self._places = _places_of(signature, len(numbers_of(sizes.least)))
         self._lock = thread_lock()
 
     def __repr__(self) -> str:
         """Returns one line: the program, its sizes, and how many programs are compiled."""
         counts = f"{len(self._compiled)} of {len(self.ladder)} programs compiled"
-        return f"SizedFunction({self.signature.entry}, n = {self.sizes.text}; {counts})"
+        return f"SizedFunction({self.signature.entry}, {self.sizes.named_text}; {counts})"
 
     @property
-    def compiled_sizes(self) -> tuple[int, ...]:
-        """Returns the sizes of the static programs that are compiled so far, ascending."""
-        return tuple(sorted(self._compiled))
+    def compiled_sizes(self) -> tuple[Sizes, ...]:
+        """Returns the sizes of the static programs that are compiled so far, ascending: n, or (n, m)."""
+        return tuple(sorted(self._compiled, key=numbers_of))
 
     def __call__(self, *arguments: Any) -> Any:
         """Calls the program.
 
         Args:
             arguments: C-contiguous numpy arrays, or other arrays in host memory (DLPack); all dimensions that
-                are dynamic have one size n of the range.
+                are dynamic have one size n of the range, or sizes n and m.
 
         Returns:
             The result; a tuple of several results. A result may be a view of a greater array.
@@ -152,8 +167,10 @@ class SizedFunction:
         with self._lock:
             return self._compiled_for(size).call(arrays, size)
 
-    def prepare(self, *sizes: int) -> None:
+    def prepare(self, *sizes: Sizes) -> None:
         """Compiles the static programs that serve ``sizes``, or all of the range without an argument.
+
+        ``sizes``: values of n, or pairs (n, m).
 
         Raises UsageError for a size out of the range, CandidateError where a program cannot be compiled.
         """
@@ -161,7 +178,7 @@ class SizedFunction:
             for size in sizes or self.ladder:
                 self._compiled_for(size)
 
-    def static(self, size: int) -> "FusedFunction | HostFunction":
+    def static(self, size: Sizes) -> "FusedFunction | HostFunction":
         """Returns the static program that serves ``size``; it takes arrays of the size that it has."""
         with self._lock:
             return self._compiled_for(size).member.function
@@ -210,62 +227,84 @@ class SizedFunction:
         with self._lock:
             self._compiled.clear()
 
-    def _compiled_for(self, size: int) -> _ReadyMember:
+    def _compiled_for(self, size: Sizes) -> _ReadyMember:
         at = self._at.get(size)
         if at is None:
-            at = ladder_size(self.ladder, size)
+            at = compiled_sizes_for(self.ladder, size)
             self._at[size] = at
         if at not in self._compiled:
             self._compiled[at] = _ReadyMember(self._member_of(at), self.signature)
         return self._compiled[at]
 
-    def _size_of_plain(self, arguments: tuple[Any, ...]) -> int:
-        """Returns n of arguments that are numpy arrays and fit; 0 for all other arguments."""
+    def _size_of_plain(self, arguments: tuple[Any, ...]) -> Sizes:
+        """Returns n, or n and m, of arguments that are numpy arrays and fit; 0 for all other arguments."""
         if len(arguments) != len(self._expected):
             return 0
-        size = 0
         for argument, (dtype, shape) in zip(arguments, self._expected, strict=True):
             is_plain = (
                 argument.__class__ is ndarray and argument.dtype == dtype and argument.flags.c_contiguous
             )
             if not is_plain or len(argument.shape) != len(shape):
                 return 0
-            for length, expected in zip(argument.shape, shape, strict=True):
-                if not expected.of_n:
-                    if length != expected.constant:
-                        return 0
-                    continue
-                size = size or expected.size_for(length)
-                if length != expected.at(size):
-                    return 0
-        if self.sizes.least <= size <= self.sizes.greatest:
-            return size
-        return 0
+        shapes = tuple([argument.shape for argument in arguments])  # in half the time of a generator
+        sizes = self._of_shapes.get(shapes, 0)
+        if not sizes and self._are_of(shapes, self._sizes_by_places(arguments)):
+            sizes = self._sizes_by_places(arguments)
+            if len(self._of_shapes) < KEPT_SHAPES:
+                self._of_shapes[shapes] = sizes
+        return sizes
 
-    def _checked(self, arguments: tuple[Any, ...]) -> tuple[tuple[Array, ...], int]:
+    def _are_of(self, shapes: Shapes, sizes: Sizes) -> bool:
+        """Returns whether arguments of these shapes fit sizes, which are in the range."""
+        expected = [shape_at(shape, sizes) for _, shape in self._expected]
+        return sizes in self.sizes and list(shapes) == expected
+
+    def _sizes_by_places(self, arrays: Sequence[Array]) -> Sizes:
+        """Returns n, or n and m, that the first dimensions say which depend on one of them alone."""
+        numbers = []
+        for argument, dimension, length in self._places:
+            numbers.append(length.size_for(arrays[argument].shape[dimension]))
+        return sizes_of(numbers)
+
+    def _checked(self, arguments: tuple[Any, ...]) -> tuple[tuple[Array, ...], Sizes]:
         from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
 
         entry = self.signature.entry
         arrays = checked_host_arrays(entry, [type_.buffer for type_ in self.signature.arguments], arguments)
-        size = self._size_of(arrays)
-        if not self.sizes.least <= size <= self.sizes.greatest:
-            raise UsageError(f"{entry}: found n = {size}, allowed {self.sizes.text}")
-        return arrays, size
+        sizes = self._sizes_by_places(arrays)
+        for index, (array, (_, shape)) in enumerate(zip(arrays, self._expected, strict=True)):
+            expected = shape_at(shape, sizes)
+            if array.shape != expected:
+                raise UsageError(self._wrong_shape(index, array.shape, sizes))
+        if sizes not in self.sizes:
+            raise UsageError(f"{entry}: found n = {sizes_text(sizes)}, allowed {self.sizes.text}")
+        return arrays, sizes
 
-    def _size_of(self, arrays: Sequence[Array]) -> int:
-        sizes: dict[int, int] = {}  # n -> the number of the argument that has it
-        for index, (array, type_) in enumerate(zip(arrays, self.signature.arguments, strict=True)):
-            for length, known in zip(array.shape, type_.shape, strict=True):
-                if not known.is_static:
-                    n = known.size_for(length)
-                    if known.at(n) != length:
-                        line = f"found size {length} of argument {index}, allowed {known.text}"
-                        raise UsageError(f"{self.signature.entry}: {line}")
-                    sizes.setdefault(n, index)
-        if len(sizes) > 1:
-            listed = ", ".join(f"{size} of argument {number}" for size, number in sizes.items())
-            raise UsageError(f"{self.signature.entry}: found sizes {listed}; allowed one size n for all")
-        return next(iter(sizes))
+    def _wrong_shape(self, index: int, shape: tuple[int, ...], sizes: Sizes) -> str:
+        known = ", ".join(
+            f"{name} = {number} of argument {place[0]}"
+            for name, number, place in zip(NAMES, numbers_of(sizes), self._places, strict=False)
+        )
+        expected = shape_text(self.signature.arguments[index].shape)
+        found = " x ".join(map(str, shape))
+        return f"{self.signature.entry}: found {found} for {expected} of argument {index}, with {known}"
+
+
+def _places_of(signature: SizedSignature, count: int) -> tuple[tuple[int, int, LinearSize], ...]:
+    """Returns where n, and m of two sizes, are read: argument, dimension, and what its size is.
+
+    Raises UsageError for a size on which no dimension depends alone.
+    """
+    places = []
+    for name in NAMES[:count]:
+        for index, type_ in enumerate(signature.arguments):
+            found = [at for at, length in enumerate(type_.shape) if length.is_of(name)]
+            if found:
+                places.append((index, found[0], type_.shape[found[0]]))
+                break
+        else:
+            raise UsageError(f"{signature.entry}: no dimension of an argument says {name}")
+    return tuple(places)
 
 
 def _exported(member: SizedMember, entry: str) -> SizedCode:

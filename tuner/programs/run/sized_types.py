@@ -1,24 +1,40 @@
-"""Types of a program of a dynamic size n, and what a static program takes to run calls of a smaller n."""
+"""Types of a program of a dynamic size n, or n and m, and what static programs take for smaller calls."""
 
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tuner.core.device_programs import BufferType
-from tuner.core.dynamic_sizes import LinearSize, Shape, shape_at
+from tuner.core.dynamic_sizes import LinearSize, Shape, Sizes, shape_at
+from tuner.core.errors import UsageError
 from tuner.core.serialization import Only, form
 
 MASK = "mask"
 NUMBER = "number"
 USES = Only(f"{MASK} or {NUMBER}", lambda use: use in (MASK, NUMBER))
-Numbers = tuple[int, int]  # (of_n, constant) of a LinearSize
-SIZE = form(Numbers, astuple, lambda numbers: LinearSize(*numbers))
+Numbers = tuple[int, ...]  # of_n and constant of a LinearSize, and of_m where that is not 0
+
+
+def _numbers(size: LinearSize) -> Numbers:
+    numbers = (size.of_n, size.constant, size.of_m)
+    if size.of_m:
+        return numbers
+    return numbers[:2]
+
+
+def _linear(numbers: Numbers) -> LinearSize:
+    if len(numbers) not in (2, 3):
+        raise UsageError(f"found {list(numbers)}, allowed a list of 2, or of 3")
+    return LinearSize(*numbers)
+
+
+SIZE = form(Numbers, _numbers, _linear)
 SHAPE = form(
     tuple[Numbers, ...],
-    lambda shape: tuple(map(astuple, shape)),
-    lambda shape: tuple(LinearSize(*numbers) for numbers in shape),
+    lambda shape: tuple(map(_numbers, shape)),
+    lambda shape: tuple(map(_linear, shape)),
 )
 Array = npt.NDArray[Any]
 
@@ -66,7 +82,7 @@ class SizeArgument:
     element: str
 
 
-def set_size(array: Array, argument: SizeArgument, size: int) -> None:
+def set_size(array: Array, argument: SizeArgument, size: Sizes) -> None:
     """Writes the number, or the mask, that ``argument`` of a static program has in a call of n = ``size``."""
     number = argument.size.at(size)
     if argument.use != MASK:
@@ -76,7 +92,7 @@ def set_size(array: Array, argument: SizeArgument, size: int) -> None:
     array[number:] = 0
 
 
-def cut(array: Array, type_: SizedType, size: int) -> Array:
+def cut(array: Array, type_: SizedType, size: Sizes) -> Array:
     """Returns the view of a static program's result that is the result for n = ``size``, without padding."""
     if type_.is_static:
         return array
@@ -86,21 +102,22 @@ def cut(array: Array, type_: SizedType, size: int) -> Array:
 class PaddedArray:
     """Memory for an argument of a static program; elements beyond the argument of a call are 0."""
 
-    def __init__(self, type_: SizedType, size: int, dtype: "np.dtype[Any]") -> None:
+    def __init__(self, type_: SizedType, size: Sizes, dtype: "np.dtype[Any]") -> None:
         self._shape = type_.shape
         self._array = np.zeros(shape_at(type_.shape, size), dtype)
-        self._size = 0  # up to which elements may differ from 0
+        self._filled = (0,) * len(type_.shape)  # lengths up to which elements may differ from 0
 
-    def filled(self, argument: Array, size: int) -> Array:
+    def filled(self, argument: Array, size: Sizes) -> Array:
         """Copies an argument of a call of n = ``size`` into the memory, with zeros beyond it.
 
         Returns the array that the static program takes; the next call overwrites it.
         """
-        for dimension, length in enumerate(self._shape):
-            if not length.is_static and size < self._size:
-                beyond = [slice(None)] * len(self._shape)
-                beyond[dimension] = slice(length.at(size), length.at(self._size))
+        lengths = shape_at(self._shape, size)
+        for dimension, (length, before) in enumerate(zip(lengths, self._filled, strict=True)):
+            if length < before:
+                beyond = [slice(None)] * len(lengths)
+                beyond[dimension] = slice(length, before)
                 self._array[tuple(beyond)] = 0
         self._array[tuple(map(slice, argument.shape))] = argument
-        self._size = size
+        self._filled = lengths
         return self._array
