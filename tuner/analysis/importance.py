@@ -206,8 +206,8 @@ def _gain(every: list[_Timed], chosen: list[int], never: int = 0) -> Gain | None
     """Returns how much slower the best of the trials ``chosen`` is than the best of ``every``.
 
     None if fewer than HELD_MIN are chosen. ``chosen``: ascending indices in ``every``, which is sorted by
-    time. ``never``: how many of the fastest trials
-    cannot be in ``chosen`` by its definition; the probability is over the other trials.
+    time. ``never``: how many of the fastest trials cannot be in ``chosen`` by its definition; the probability
+    is over the other trials.
     """
     if len(chosen) < HELD_MIN:
         return None

@@ -235,7 +235,10 @@ class FeasibleSet:
         return counts
 
     def matrix(self) -> Matrix:
-        """Returns the set as integer codes: the strategy's index, then the rank of each knob's value."""
+        """Returns the set as integer codes: the strategy's index, then the rank of each knob's value.
+
+        The rank is -1 where the strategy has no knob of that name.
+        """
         values_of: dict[str, set[Value]] = {}
         for space in self.spaces:
             for knob in space.knobs:

@@ -30,7 +30,10 @@ SPARED = ("timed", "failed")  # columns of the table of strategies that a narrow
 
 
 def ablation_document(run: Run, ablation: Ablation | TooFew) -> dict[str, Any]:
-    """Returns the document of ``tuner show run:ID --ablation --json``; gains are fractions: 0.2 is 20 %."""
+    """Returns the document of ``tuner show run:ID --ablation --json``; gains are fractions: 0.2 is 20 %.
+
+    For TooFew it has the number of measured trials, and no knobs.
+    """
     return {
         "run": run.id,
         "noise": run.noise,

@@ -342,7 +342,10 @@ def processor_s(processors: Collection[int]) -> tuple[float, float]:
 
 
 def _quotas() -> Iterator[float]:
-    """Yields the quotas, in processors, of this process's control group and its ancestors; cgroups(7)."""
+    """Yields quotas, in processors, of control groups: cgroups(7).
+
+    Of version 2 those of this process's group and its ancestors, of version 1 only the root's.
+    """
     paths = [line[3:] for line in text_of(PROC / "self" / "cgroup").splitlines() if line.startswith("0::")]
     for path in paths:
         group = Path(path.strip().lstrip("/"))

@@ -104,8 +104,8 @@ def require_launchable(program: KernelCode) -> None:
 def block_shared_bytes(ptx: str, static_bytes: int, dynamic_bytes: int) -> int:
     """Returns the bytes of shared memory that one thread block occupies.
 
-    The sum of ``dynamic_bytes`` and of ``static_bytes``, rounded up to the alignment of dynamic memory in
-    ``ptx``.
+    ``static_bytes`` are rounded up to the alignment of dynamic memory in ``ptx``, then ``dynamic_bytes`` are
+    added.
     """
     alignment = max(map(int, DYNAMIC.findall(ptx)), default=1)
     return _round_up(static_bytes, alignment) + dynamic_bytes

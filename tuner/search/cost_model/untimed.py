@@ -131,7 +131,10 @@ def _multiprocessors(trial: PendingTrial, multiprocessors: int | None) -> int:
 
 
 def _main(program: KernelCode) -> tuple[Launch, int]:
-    """Returns the launch of the kernel with most registers, which multiplies, and its blocks per SM."""
+    """Returns the launch of the kernel with most registers, which multiplies, and its blocks per SM.
+
+    Where registers are unknown, that with most arguments, and 1.
+    """
     by_name = {resource.kernel: resource for resource in program.resources}
 
     def needs(launch: Launch) -> tuple[int, int]:
