@@ -383,7 +383,10 @@ class Database:
     """
 
     def __init__(self, engine: Engine, shown: str, file: Path | None = None) -> None:
-        """Creates or upgrades the tables to the head revision. ``file``: that of a SQLite database."""
+        """Creates or upgrades the tables to the head revision.
+
+        ``shown``: the URL for people, without password; ``file``: that of a SQLite database.
+        """
         self.shown = shown  # URL for people, password hidden
         self._engine = engine
         self._address = engine.url.render_as_string(hide_password=False)

@@ -197,7 +197,7 @@ def _write(
 
 
 def _require_replaceable(output: Path) -> None:
-    """Raises UsageError for a file with other content than an exported script, such as a payload."""
+    """Raises UsageError for a file that is neither empty nor an exported script, such as a payload."""
     if not output.is_file() or not output.stat().st_size:
         return
     if not is_exported(output.read_text(errors="replace")):

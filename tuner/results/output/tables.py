@@ -108,7 +108,7 @@ def history_table(
 
 
 def _knobs_of_all_trials(trials: Iterable[StoredTrial]) -> dict[str, Choices]:
-    """Returns strategy -> the knobs with one value in all of its trials, for strategies with several."""
+    """Returns strategy -> the knobs that have one value in all of its trials, if it has several trials."""
     choices: dict[str, list[Choices]] = {}
     for trial in trials:
         choices.setdefault(trial.strategy, []).append(trial.record.candidate.choices)

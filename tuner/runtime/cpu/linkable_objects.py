@@ -196,7 +196,10 @@ def _kind(section: ElfSection, *, has_addresses: bool) -> tuple[str, int]:
 def _linked_relocation(
     relocation: Relocation, section: ElfSection, content: bytearray, indices: Mapping[int, int]
 ) -> LinkedRelocation:
-    """Returns a relocation for the linker; an address in an instruction of ``content`` is replaced."""
+    """Returns a relocation for the linker; changes an instruction that has an address, in ``content``.
+
+    Raises ValueError for a relocation of a type that the JIT's code does not have.
+    """
     target, offset_in_target = _target(relocation.symbol, indices)
     addend = relocation.addend + offset_in_target
     if relocation.type == ADDRESS and section.is_code:
