@@ -284,7 +284,10 @@ def _first_target(fleet: "FleetRequest", target: str) -> str:
 def _transfer_runs(
     backends: "Backends", fleet: "FleetRequest", source_run: "TunedRun", store: "Store"
 ) -> "Iterator[TunedRun]":
-    """Tunes on each further machine class of --on, one after another, and yields its run."""
+    """Tunes on each further machine class of --on, one after another, and yields its run.
+
+    ``source_run``: that of the first class. Ends after a run that was interrupted or had no success.
+    """
     tuned = source_run
     runners = remote_runners()
     for machine in fleet.on[1:]:

@@ -103,7 +103,8 @@ def key_of(field: "Field[Any]") -> str:
 def encode(value: Any) -> Any:
     """Converts a value to what ``json.dumps`` accepts; returns a value of any other type unchanged.
 
-    Dataclasses become dicts, tuples lists, datetimes ISO 8601, bytes ASCII text, enums their values.
+    Dataclasses become dicts, tuples lists, datetimes ISO 8601, bytes ASCII text, enums their values. A field
+    marked IF_CHANGED is left out where it has its default.
     """
     match value:
         case enum.Enum():
