@@ -18,7 +18,7 @@ import numpy as np
 import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
-from tuner.core.dynamic_sizes import shape_at
+from tuner.core.dynamic_sizes import compiled_sizes_for, shape_at
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.runtime.timing import interleaved_times
@@ -55,7 +55,7 @@ def measured(program: str, function: SizedFunction, size: int, seconds: float) -
     return {
         "program": program,
         "n": size,
-        "compiled_size": next(at for at in function.ladder if at >= size),
+        "compiled_size": compiled_sizes_for(function.ladder, size),
         "microseconds": {
             name: round(median_interval(found).median * 1e6, 2) for name, found in times.items()
         },
