@@ -7,7 +7,7 @@ from tuner.mlir.ir.building import affine, index, symbol, value
 from tuner.mlir.ir.launches import AXES, axis_of, constant_grid, index_along
 from tuner.mlir.ir.reading import constant_of, ops_in, walk
 
-GRID_Z = 2  # number of the operand of gpu.launch: blocks along z
+GRID_Z = 2  # index of the operand of gpu.launch: blocks along z
 BANDS = {"columns": 0, "rows": 1}  # value of `bands` -> the axis that bands divide: 0 is x, 1 is y
 
 
@@ -163,9 +163,10 @@ def _within(cluster: Value, block: Value, size: int) -> Value:
 
 
 def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: int) -> tuple[Value, Value]:
-    """Creates a block's position (along its band, across bands), for bands of equal height.
+    """Creates a cluster's position (along its band, across bands), for bands of equal height.
 
-    It takes only divisions by constants, which are cheap.
+    ``number``: the cluster's linear index, as an expression of ``x`` and ``y``; ``length`` and ``group``:
+    clusters along and across a band. It takes only divisions by constants, which are cheap.
     """
     band = ir.AffineExpr.get_floor_div(number, group * length)
     within = ir.AffineExpr.get_mod(number, group * length)
@@ -176,9 +177,11 @@ def _whole_bands(x: Value, y: Value, number: ir.AffineExpr, length: int, group: 
 def _bands(
     x: Value, y: Value, number: ir.AffineExpr, sides: tuple[int, int], group: int
 ) -> tuple[Value, Value]:
-    """Creates a block's position (along its band, across bands), where the last band may be lower.
+    """Creates a cluster's position (along its band, across bands), where the last band may be lower.
 
-    It takes a division by the height of the band, which is not constant.
+    ``number``: the cluster's linear index, as an expression of ``x`` and ``y``; ``sides``: the grid's
+    clusters along and across the bands; ``group``: clusters across a band. It takes a division by the height
+    of the band, which is not constant.
     """
     type_ = ir.IndexType.get()
     (length, breadth) = sides

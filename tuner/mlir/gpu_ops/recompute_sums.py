@@ -239,7 +239,7 @@ class _Product:
         return loop(first, end, step, [nothing] * len(places), is_rolled=True)
 
     def _range(self, dimension: int) -> tuple[Value, Value]:
-        """Creates the first k of the block, and the one after its last."""
+        """Creates the first k of the block, and the one after its last; ``dimension``: that of K in A."""
         size = ir.MemRefType(self.a.type).shape[dimension]
         end = index(bounds_of(self.a).get(dimension, size))
         if self.part == 0:

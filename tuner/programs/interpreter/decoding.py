@@ -155,7 +155,7 @@ class LoopLimit:
         self._count = 0
 
     def count(self) -> None:
-        """Counts an iteration; at each 16,384th, raises CandidateError(RUN) beyond one of the two limits."""
+        """Counts an iteration; each 16,384th raises CandidateError(RUN) if a limit has been reached."""
         self._count += 1
         if self._count % CHECKED:
             return

@@ -172,9 +172,10 @@ def plan_streams(
 
 
 def _slots(nodes: tuple[Node, ...], limit: int, joined: frozenset[int]) -> dict[int, int]:
-    """Returns the stream of each node of kind WORK and ALLOCATION.
+    """Returns the index of the stream, below ``limit``, of each node of kind WORK and ALLOCATION.
 
-    Stream 0 has the most work that the host waits for as an iteration starts; among equals, it ends last.
+    ``joined``: indices of the nodes that the host waits for as an iteration starts. Stream 0 has the most of
+    them; of streams with equally many, the one whose last node comes last.
     """
     work = [index for index, node in enumerate(nodes) if node.kind is NodeKind.WORK]
     seen = _closure(nodes)

@@ -249,9 +249,10 @@ def register_reads(kernel: Kernel) -> RegisterReads | None:
 
 
 def _cycles_per_product(banks: Sequence[tuple[int, int]], count: int) -> float:
-    """Returns the mean cycles of an FFMA, at least 1, if each ``count`` of them even out register reads.
+    """Returns the mean cycles of an FFMA, at least 1, where runs of ``count`` FFMA share register reads.
 
-    ``banks``: per FFMA, in order, its reads of even and of odd registers.
+    A run takes as many cycles as it has FFMA, or as it reads even or odd registers, if these are more.
+    ``banks``: per FFMA, in order, its reads of (even, odd) registers.
     """
     cycles = 0
     for start in range(0, len(banks), count):
