@@ -16,6 +16,8 @@ from pathlib import Path
 POLLED_S = 0.02
 HELD = ("RssAnon:", "RssShmem:")  # in /proc/PID/status: without pages of files, which processes share
 KIB = 1024
+# PF_FORKNOEXEC in /proc/PID/stat: the process was forked, and has its parent's memory until it calls exec
+SHARES_MEMORY = 0x40
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ def tree_bytes(pid: int, without: int = 0) -> int:
     """Returns the bytes that a process and its descendants hold, without pages of mapped files.
 
     ``without``: the id of a descendant that does not count, nor do its own. A process that ends meanwhile
-    counts as 0.
+    counts as 0, and so does a descendant that has not called exec: it has its parent's memory.
     """
     total = 0
     waiting = [pid]
@@ -40,9 +42,16 @@ def tree_bytes(pid: int, without: int = 0) -> int:
         if process == without:
             continue
         with contextlib.suppress(OSError):
-            total += held_bytes(process)
+            if process == pid or not _shares_memory(process):
+                total += held_bytes(process)
             waiting += _children(process)
     return total
+
+
+def _shares_memory(pid: int) -> bool:
+    _, _, after_name = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")
+    *_, flags = after_name.split()[:7]  # state, ppid, pgrp, session, tty_nr, tpgid, flags
+    return bool(int(flags) & SHARES_MEMORY)
 
 
 def held_bytes(pid: int) -> int:

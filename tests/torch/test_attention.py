@@ -7,7 +7,9 @@ import pytest
 
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
+from tuner.core.fusions import TEMPORARY
 from tuner.programs.execution import host_function
+from tuner.programs.fusions.pipeline import FormedProgram, fuse_program
 
 pytestmark = pytest.mark.mlir
 
@@ -15,6 +17,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
 
 from tests.programs.exports import export  # noqa: E402 - after the skip
+from tuner.torch.attention import LONG  # noqa: E402
 
 attention = torch.nn.functional.scaled_dot_product_attention
 flash_attention = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu  # noqa: SLF001 - torch's only name
@@ -112,3 +115,21 @@ def test_few_queries_read_keys_as_they_lie(queries: int, length: int) -> None:
         np.testing.assert_allclose(
             np.asarray(result).astype(np.float64), wanted, limit, limit, err_msg=str(number)
         )
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_few_queries_of_a_long_cache_make_no_wide_copy_of_narrow_values(dtype: Any) -> None:
+    rng = torch.Generator().manual_seed(0)
+    query = torch.randn(1, 4, 1, WIDTH, generator=rng).to(dtype)
+    key, value = (torch.randn(1, 2, LONG, WIDTH, generator=rng).to(dtype) for _ in range(2))
+    given = (query, key, value, torch.arange(LONG).view(1, 1, 1, -1) < LONG - 5)
+    grouped = export.Function(lambda q, k, v, mask: attention(q, k, v, attn_mask=mask, enable_gqa=True))
+    text = export.exported_text(grouped, given)
+    formed = fuse_program(text)
+    assert isinstance(formed, FormedProgram)
+    widest_bytes = max(buffer.type.bytes for buffer in formed.program.buffers if buffer.owner == TEMPORARY)
+    assert widest_bytes < 4 * value.numel()
+    compiled = compiler_of(TargetName("cpu")).compile(text, as_fusions=True)
+    found = host_function(compiled)(*map(export.array_of, given))
+    wanted = export.array_of(grouped(*given)).astype(np.float64)
+    np.testing.assert_allclose(np.asarray(found).astype(np.float64), wanted, 2e-2, 2e-3)

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from tuner.torch.element_types import widened
+from tuner.torch.element_types import NARROW, widened
 
 ATEN = torch.ops.aten
+LONG = 2048  # keys whose narrow values are not widened into a copy
 FEW = 4  # queries of a head: of eight, a product by transposed keys takes as long
 FLASH = ATEN._scaled_dot_product_flash_attention_for_cpu.default  # noqa: SLF001 - torch's only name
 
@@ -102,12 +103,13 @@ def attention_of_few(
     f16 and bf16 are computed in f32. Scores are sums along the rows of ``key``, which are read as they lie in
     memory; a matrix product would need the transpose of ``key``. Queries that share keys are next to one
     another, so a row of keys is read once. It is repeated for them before it is widened and scaled: all that
-    is in the fusion of the sums then, and no copy of all keys is written.
+    is in the fusion of the sums then, and no copy of all keys is written. Nor is one of many narrow values:
+    they are multiplied as rows, since operands of a matrix product would become f32 before.
 
         query [b, heads, l, d], key [b, fewer, n, d]  ->  scores [b, fewer, n, heads / fewer * l]
     """
     dtype = query.dtype
-    query, value = map(widened, (query, value))
+    query = widened(query)
     of_query, of_key = _factors(query, scale)
     batch, heads, queries, depth = query.shape
     shared = query.reshape(batch, key.size(1), 1, -1, depth) * of_query
@@ -119,7 +121,12 @@ def attention_of_few(
     if mask is not None:
         rows = rows + mask
     weights = torch._safe_softmax(rows, -1)  # noqa: SLF001 - as PyTorch
-    result = weights.reshape(scores.shape) @ value
+    weights = weights.reshape(scores.shape)
+    if value.dtype in NARROW and value.size(-2) >= LONG and weights.size(2) <= FEW:
+        repeated = value.unsqueeze(2).expand(-1, -1, weights.size(2), -1, -1)
+        result = (weights.unsqueeze(-1) * widened(repeated)).sum(-2)
+    else:
+        result = weights @ widened(value)
     return result.reshape(batch, heads, queries, value.size(-1)).to(dtype)
 
 

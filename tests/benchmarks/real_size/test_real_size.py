@@ -1,5 +1,6 @@
 """Models of real size: each stage ends as a figure or as a reason, and memory is that of all processes."""
 
+import os
 import subprocess
 import sys
 import time
@@ -59,6 +60,21 @@ def holding() -> Any:
     yield start
     for child in started:
         child.communicate()
+
+
+def test_a_forked_process_does_not_count_twice() -> None:
+    held = bytearray(b"x") * (256 * MIB)
+    before = tree_bytes(os.getpid())
+    receiver, sender = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(receiver, 1)
+        os._exit(0)
+    try:
+        assert tree_bytes(os.getpid()) - before < len(held) / 2
+    finally:
+        os.write(sender, b"x")
+        os.waitpid(pid, 0)
 
 
 def test_memory_is_that_of_a_process_and_its_children_and_the_peak_stays(holding: Any) -> None:
