@@ -385,6 +385,36 @@ def test_an_input_that_shares_memory_with_one_that_is_changed_is_refused() -> No
         program(memory[:32].view(4, 8), memory[31:55].view(6, 4), count, at)
 
 
+class Decayed(nn.Module):  # type: ignore[misc,unused-ignore]
+    """A sum that is assigned, and a second buffer that takes its old numbers."""
+
+    sums: Any
+    last: Any
+
+    def __init__(self, *shape: int) -> None:
+        super().__init__()
+        self.register_buffer("sums", torch.zeros(shape))
+        self.register_buffer("last", torch.ones(4, 3))
+
+    def forward(self, x: Any) -> Any:
+        before = self.sums
+        self.sums = self.last * 0.5 + x
+        self.last = before + 0
+        return self.sums * 2
+
+
+def test_buffers_that_submodules_assign_are_changed() -> None:
+    x = torch.arange(12.0).reshape(4, 3)
+    module = nn.Sequential(nn.Sequential(Decayed(4, 3)), Decayed(4, 3))
+    eager = copy.deepcopy(module)
+    program = tuner.torch.compile(module, (x,))
+    for _ in range(3):
+        require_same(program(x), eager(x))
+        require_same(dict(module.named_buffers()), dict(eager.named_buffers()))
+    with pytest.raises(UsageError, match=r"the module assigns its buffer 0\.sums a tensor of another shape"):
+        tuner.torch.compile(nn.Sequential(Decayed(1)), (x,))
+
+
 class Filled(Copied):
     """Counts its calls, and writes at the number of the call: no more calls than the cache is long."""
 

@@ -25,7 +25,7 @@ from tuner.core.errors import UsageError
 from tuner.mlir.torch_dialect import first_line
 from tuner.runtime.process_state import free_in_forks
 from tuner.torch.bound_changes import read_buffers_as_such
-from tuner.torch.graph_outputs import require_shapes_kept
+from tuner.torch.graph_outputs import assigned_buffers_written, require_shapes_kept
 from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.recurrences import keeping_lengths
 from tuner.torch.refusals import line_in, line_of
@@ -80,7 +80,7 @@ def exported_graph(
             keeping_lengths(),
             tracing(None),
         ):
-            traced = partial(_traced, export, reads_code, require_shapes_kept(module))
+            traced = partial(_traced, export, reads_code, _checked_calls(module))
             program = unless_refused(traced, raised=UsageError)
         read_buffers_as_such(program, dict(module.named_buffers()))
         if has_extremum_of_types(program.graph):
@@ -112,6 +112,12 @@ def _traced(
         if error.error_type is not UserErrorType.CONSTRAINT_VIOLATION:
             raise
         raise _size_decides(error, line) from error
+
+
+@contextlib.contextmanager
+def _checked_calls(module: torch.nn.Module) -> Iterator[None]:
+    with require_shapes_kept(module), assigned_buffers_written(module):
+        yield
 
 
 def _size_decides(error: UserError, line: str) -> UsageError:

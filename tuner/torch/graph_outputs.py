@@ -68,6 +68,46 @@ def require_shapes_kept(module: torch.nn.Module) -> Iterator[None]:
             hook.remove()
 
 
+@contextlib.contextmanager
+def assigned_buffers_written(module: torch.nn.Module) -> Iterator[None]:
+    """Context manager: a buffer of a submodule that a call of ``module`` assigns is written in place of that.
+
+    torch.export does so for buffers of the module itself, and loses what submodules assign. Raises UsageError
+    in the call where a buffer gets another shape or type.
+    """
+    before: dict[tuple[torch.nn.Module, str], torch.Tensor] = {}
+    names = {submodule: name for name, submodule in module.named_modules() if name}
+
+    def note(_module: torch.nn.Module, _arguments: Any) -> None:
+        before.clear()
+        for submodule in names:
+            for name, buffer in submodule.named_buffers(recurse=False):
+                before[submodule, name] = buffer
+
+    def write(_module: torch.nn.Module, _arguments: Any, _result: Any) -> None:
+        assigned = []
+        for (submodule, name), buffer in before.items():
+            new = getattr(submodule, name, None)
+            if new is buffer:
+                continue
+            if not isinstance(new, torch.Tensor) or (new.shape, new.dtype) != (buffer.shape, buffer.dtype):
+                text = f"the module assigns its buffer {names[submodule]}.{name}"
+                raise UsageError(
+                    f"{text} a tensor of another shape or type", "register the buffer with its shape"
+                )
+            assigned.append((submodule, name, buffer, new.clone()))  # which may be another buffer
+        for submodule, name, buffer, new in assigned:
+            buffer.copy_(new)
+            setattr(submodule, name, buffer)
+
+    hooks = (module.register_forward_pre_hook(note), module.register_forward_hook(write, prepend=True))
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _layouts(arguments: Any) -> list[tuple[Any, ...]]:
     return [_layout(leaf) for leaf in _pytree.tree_leaves(arguments)]
 
