@@ -29,9 +29,9 @@ SHIFTS = (
 
 
 def arithmetic(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Returns a table operator -> function for ``run_decompositions``; see ``decompositions``.
+    """Returns a table operator -> function for ``run_decompositions``: sums, products, comparisons, shifts.
 
-    ``table``: torch-mlir's.
+    A function that returns NotImplemented leaves its operator to torch-mlir. ``table``: torch-mlir's own.
     """
     return {
         ATEN.mul.Tensor: _of_narrow_types(ATEN.mul.Tensor),
@@ -58,9 +58,10 @@ def _negated(x: torch.Tensor) -> Any:
 
 
 def _of_narrow_types(operation: Any) -> Callable[..., Any]:
-    """Returns an operation of a tensor and a number: torch-mlir rounds it to narrow floats, unlike PyTorch.
+    """Returns the decomposition of ``mul`` or ``div`` by a number, in f32 if the type cannot hold the number.
 
-    With an integer of fewer than 32 bits it crashes, but not with a tensor of this integer.
+    torch-mlir rounds it to narrow floats, unlike PyTorch; for an integer of fewer than 32 bits it crashes,
+    but not for a tensor of this integer.
     """
 
     def computed(x: torch.Tensor, number: Any) -> Any:
@@ -76,9 +77,10 @@ def _of_narrow_types(operation: Any) -> Callable[..., Any]:
 
 
 def _sum_of_narrow_types(operation: Any) -> Callable[..., Any]:
-    """Returns x + alpha y or x - alpha y: PyTorch rounds numbers to the narrow type, and the result once.
+    """Returns the decomposition of x + alpha y or x - alpha y: narrow floats are rounded as by PyTorch.
 
-    With an integer of fewer than 32 bits torch-mlir crashes, but not with a tensor of this integer.
+    PyTorch rounds numbers to the narrow type, and the result once. With an integer of fewer than 32 bits
+    torch-mlir crashes, but not with a tensor of this integer.
     """
 
     def computed(x: Any, y: Any, *, alpha: float = 1) -> Any:
@@ -109,7 +111,11 @@ def _with_quotient(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, *, value: 
 
 
 def _difference_from(decomposed: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a number less x: torch-mlir converts a whole number per element, by loops."""
+    """Returns the decomposition of ``rsub``, number - alpha x.
+
+    torch-mlir converts a whole number per element. ``decomposed``: torch-mlir's own, called for integers of
+    at least 32 bits.
+    """
 
     def computed(x: torch.Tensor, number: float, alpha: float = 1) -> Any:
         operand = integer_like(x, number)
@@ -143,7 +149,10 @@ def _is_finite(x: torch.Tensor) -> Any:
 
 
 def _shifted(shift: Any) -> Callable[..., Any]:
-    """Returns a shift by any number: 0 beyond the bits, or -1 to the right of a negative number."""
+    """Returns the decomposition of a shift by any number: 0 if the number is negative or at least the bits.
+
+    To the right of signed integers it is their sign then, 0 or -1.
+    """
     is_right = shift in SHIFTS[3:]
 
     def computed(x: torch.Tensor, y: Any) -> Any:

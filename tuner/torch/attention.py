@@ -83,7 +83,10 @@ def special_attention(
 
 
 def _has_few_queries(query: torch.Tensor, key: torch.Tensor) -> bool:
-    """Returns whether there are few queries for each head, as one token has; keys may have fewer heads."""
+    """Returns whether there are at most FEW queries for each head; keys may have fewer heads.
+
+    False for dynamic or empty tensors, and for tensors of other than four dimensions.
+    """
     sizes = (query.shape[-2], query.shape[-1], *query.shape[:-2])
     is_static = all(isinstance(size, int) for size in (*sizes, *key.shape[:-2]))
     if not is_static or 0 in sizes or query.dim() != 4 or key.dim() != 4:
@@ -151,7 +154,10 @@ def causal_attention(
 
 
 def _factors(query: torch.Tensor, scale: float | None) -> tuple[float, float]:
-    """Returns the factors of queries and keys, as PyTorch has: products of large numbers overflow later."""
+    """Returns (factor of queries, factor of keys), whose product is ``scale``, by default 1 / sqrt(width).
+
+    As PyTorch does: products of large numbers overflow later.
+    """
     if scale is None:
         scale = query.size(-1) ** -0.5
     factor = math.sqrt(abs(scale))

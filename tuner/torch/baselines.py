@@ -216,8 +216,8 @@ def timed_baselines(
             first attempt in which it is reliable, else of the last.
         left_s: seconds of a budget; a baseline whose compilation is estimated to take longer is left out.
         changed: tensors that calls change. They get back what they contain before each slice of a round, so
-            that positions of a cache stay inside, and at the end. Where calls fail all the same, no baseline
-            has times.
+            that positions of a cache stay inside, and at the end. If a call fails all the same, no baseline
+            has times; without ``changed``, its error is raised.
     """
     if not names:
         return ()
@@ -259,7 +259,10 @@ def _newly_compared(
     names: Iterable[str],
     times_s: Mapping[str, Sequence[float]],
 ) -> dict[str, ProgramBaseline]:
-    """Returns the baselines ``names`` of which no ratio is reliable yet, by the times of an attempt."""
+    """Returns the comparisons of those ``names``, by name, of which ``compared`` has no reliable ratio yet.
+
+    ``times_s``: of this attempt, in seconds, by name.
+    """
     return {
         name: compared_baseline(name, times_s[name], times_s[OURS], times_s[AGAIN])
         for name in names
@@ -269,7 +272,10 @@ def _newly_compared(
 
 @contextlib.contextmanager
 def _restored(tensors: Sequence[torch.Tensor]) -> Iterator[Callable[[], None]]:
-    """Context manager: yields a function that gives tensors their contents of now again; its end calls it."""
+    """Context manager: yields a function that gives ``tensors`` back what they contain now.
+
+    The function is called at the end, too.
+    """
     copies = list(map(torch.clone, tensors))
 
     def restore() -> None:
@@ -286,9 +292,10 @@ def _restored(tensors: Sequence[torch.Tensor]) -> Iterator[Callable[[], None]]:
 def _calls(
     example: Example, names: tuple[str, ...], threads: int, left_s: float
 ) -> dict[str, ModuleCall | NotRun]:
-    """Compiles the baselines whose compilation is estimated to end within ``left_s`` seconds.
+    """Compiles baselines; returns {name: call, or NotRun}, NotRun where ``left_s`` seconds are not enough.
 
-    The estimate is the longest compilation so far, of max_autotune twice as long.
+    A compilation is estimated to take as long as the longest so far, at least LEAST_COMPILE_S; max_autotune
+    twice as long.
     """
     ends_s = time.perf_counter() + left_s
     longest_s = 0.0
@@ -332,8 +339,8 @@ def compared_baseline(
 def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tuple[Any, ...]) -> bool:
     """Returns whether ``theirs(*tensors)`` takes less time than ``ours(*tensors)``, by more than noise.
 
-    Where no attempt gives a reliable ratio, as on a busy machine: whether the slowest slice of ``theirs``
-    took less time than the fastest of ``ours``, or the fastest less than that by more than noise.
+    If no attempt gives a reliable ratio, as on a busy machine: whether the slowest slice of ``theirs`` took
+    less time than the fastest of ``ours``, or the fastest of ``theirs`` less by LEAST_GAIN times the noise.
     """
     our_call = partial(ours, *tensors)
     calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}
@@ -353,7 +360,7 @@ def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tup
 
 @contextlib.contextmanager
 def on_threads(count: int) -> Iterator[None]:
-    """Context manager in which PyTorch has ``count`` threads."""
+    """Context manager in which PyTorch has ``count`` threads; at its end as many as before."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

@@ -32,9 +32,9 @@ NO_CHANGES = BoundChanges()
 
 
 def bind_changes(program: torch.export.ExportedProgram) -> BoundChanges:
-    """Makes the new values of buffers and inputs results, and the changed buffers inputs, in place.
+    """Makes new values of buffers and inputs results, and changed buffers inputs; returns these changes.
 
-    ``program``: functional; its results are tensors alone, its inputs tensors or constants.
+    ``program``, changed in place: functional; its results are tensors alone, its inputs tensors or constants.
         inputs (weight, keys, x), returns (new keys, y)
       becomes
         inputs (weight, x, keys), returns (y, new keys)
@@ -69,7 +69,7 @@ def _result(node: Node) -> OutputSpec:
 
 
 def _changed_inputs(program: torch.export.ExportedProgram) -> list[tuple[str, Node]]:
-    """Returns the name of the placeholder of each tensor that a graph changes, and its new value."""
+    """Returns (name of the placeholder, node of the new value) of each tensor that a graph changes."""
     signature = program.graph_signature
     names = dict(zip(signature.inputs_to_buffers.values(), signature.inputs_to_buffers, strict=True))
     changed = []

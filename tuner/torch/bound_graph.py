@@ -118,7 +118,7 @@ class BoundGraph:
 
     @property
     def is_in_parts(self) -> bool:
-        """Returns whether a call runs several parts, some of them by PyTorch."""
+        """Returns whether a call runs the graph in several parts, such as operators by PyTorch."""
         return isinstance(self._compiled.code.program.function, PartedFunction)
 
     @property
@@ -127,7 +127,11 @@ class BoundGraph:
         return self._compiled.code.in_torch
 
     def __call__(self, *inputs: Any) -> Any:
-        """Calls the program, compiled again where a constant has changed; if that fails, the eager graph."""
+        """Calls the program, compiled again if a constant has changed; the eager graph if one of these fails.
+
+        Raises the program's error for an index out of range, and for a failed call of a program that changes
+        tensors, which may have written them.
+        """
         inputs = (*inputs, *self._own)
         try:
             compiled = self._current(inputs)
@@ -212,7 +216,10 @@ class BoundGraph:
         return replace(compiled, samples=samples)
 
     def _compiled_again(self, inputs: tuple[Any, ...], compiled: _Compiled, state: State) -> _Compiled:
-        """Compiles for weights that contain ``state``; constants that have changed twice become variables."""
+        """Compiles for weights that contain ``state``, and keeps the result; returns it.
+
+        Constants that have changed twice become variables.
+        """
         self._changes.update(compress(compiled.constants, map(ne, state, compiled.state)))
         kept = filter(lambda at: self._changes[at] < MOST_CHANGES, compiled.constants)
         self._compiled = self._compiled_for(inputs, kept)

@@ -90,8 +90,8 @@ def compile(  # noqa: A001 - as torch.compile
         db: path or URL of a results database, whose best trials schedule the fusions; None:
             that of ``TUNER_DB``, else the user's own, if there is one.
         threads: that the program runs on, 1 to 256, whatever ``torch.set_num_threads`` was given.
-        fallback: "eager" keeps operators in PyTorch that are not supported, and where all are, those whose
-            fusions are slower there by more than noise, where that makes a call faster: each large fusion is
+        fallback: "eager" runs operators in PyTorch that are not supported; if all are, those whose fusions
+            are slower than PyTorch by more than noise, if that makes a call faster: each large fusion is
             timed, which takes some seconds. "none": no.
         release_weights: whether the module's parameters and buffers become empty, so that weights are in
             memory once; buffers that calls change stay. The module then refuses calls, ``state_dict`` and
@@ -164,7 +164,7 @@ def _released(module: Any, program: TensorProgram) -> str:
 
 
 def _require_releasable(module: Any, dynamic_shapes: object, *, release_weights: bool) -> None:
-    """Raises UsageError for a module without weights, and for one whose weights cannot be released."""
+    """Raises UsageError for a module whose weights were released, and for one whose weights cannot be."""
     require_weights(module)
     if release_weights and isinstance(module, torch.export.ExportedProgram):
         raise UsageError("release_weights: found with an exported program, allowed with a module")
@@ -322,14 +322,14 @@ def tune(
         observe: called with each event of the tuning (``tuner.tuning.events``).
         progress: whether to print progress on stderr.
         threads: that the program runs on, 1 to 256; a fusion that it divides is tuned on all of them.
-        fallback: "eager" keeps operators in PyTorch whose tuned fusions are slower there, as in ``compile``.
+        fallback: "eager" runs operators in PyTorch whose tuned fusions are slower, as in ``compile``.
         release_weights: whether the module's weights become empty at the end, as in ``compile``.
 
     Returns:
         The program, which is called like the module; ``program.tuned`` has the times of its fusions, the gain
         over the untuned program, and ``baselines``: how many times as fast it is as eager and torch.compile,
         or why no ratio may be printed, and each large fusion that is slower than its operators in eager mode.
-        A warning names what is slower than eager mode. Of a dynamic size it is that of the example's program,
+        A warning names what is slower than eager mode. With a dynamic size it is of the example's program,
         and ``program.tuned_sizes`` has those of all tuned programs, by the size that each is compiled for.
 
     Raises:

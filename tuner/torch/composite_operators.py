@@ -61,7 +61,10 @@ def _replaced(
 
 
 def _of_other_kernels(override: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``override`` for a table without operators whose function is the kernel that they have."""
+    """Returns a function that calls ``override`` with its table, without entries that change nothing.
+
+    These are partial functions whose keyword ``kernel`` is the operator itself.
+    """
 
     def overridden(table: Mapping[Any, Callable[..., Any]]) -> Any:
         return override({op: function for op, function in table.items() if not _is_kernel_of(op, function)})

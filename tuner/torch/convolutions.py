@@ -247,7 +247,11 @@ def _plain(
     counts: list[int],
     form: _Form,
 ) -> list[torch.Tensor]:
-    """Returns the result of each phase that reads the same pixels of x: by one convolution."""
+    """Computes phases that read the same pixels of x by one convolution; returns a result per phase.
+
+    ``parts``: the window of each phase, group x filter x channel x taps; each result: images x filters x
+    ``counts``.
+    """
     dims = len(counts)
     (groups, filters, channels) = parts[0].shape[:3]
     gaps = [gap // math.gcd(step, gap) for step, gap in zip(form.stride, form.dilation, strict=True)]
@@ -263,7 +267,10 @@ def _plain(
 
 
 def _along(x: torch.Tensor, dim: int, first: int, count: int) -> torch.Tensor:
-    """Returns ``count`` elements from ``first`` on along a dimension: zeros outside of x."""
+    """Returns ``count`` elements from index ``first`` on along a dimension; zeros outside of x.
+
+    ``first`` may be negative.
+    """
     low = min(max(-first, 0), count)
     high = min(max(first + count - x.shape[dim], 0), count)
     inside = x.narrow(dim, min(max(first, 0), x.shape[dim]), count - low - high)

@@ -52,9 +52,9 @@ class DynamicSize:
                 raise self._wrong(tensors)
 
     def _wrong(self, tensors: Sequence[torch.Tensor]) -> UsageError:
-        """Returns the error for a call's size of which no n is allowed.
+        """Returns the error for a call whose sizes belong to no allowed n.
 
-        Of the dimension that implies the least n.
+        It names a dimension whose size is that of no n, else the dimension that implies the least n.
         """
         place = min(self.places, key=lambda known: self._n_of(known, tensors))
         size = tensors[place.number].shape[place.dimension]
@@ -211,5 +211,5 @@ def _least_n(of_n: LinearSize, size: int) -> int:
 
 
 def _greatest_n(of_n: LinearSize, bound: Any) -> int:
-    """Returns the greatest n of sizes that are at most ``bound``, which may be infinite."""
+    """Returns the greatest n of sizes that are at most ``bound``; NO_BOUND for an infinite bound."""
     return of_n.size_for(int(bound)) if bound < NO_BOUND else NO_BOUND

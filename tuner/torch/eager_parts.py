@@ -219,9 +219,10 @@ def _is_tensor(node: Node) -> bool:
 
 
 def _least_s(run: Callable[[], object]) -> float | None:
-    """Returns the least seconds of a few calls; None if an assertion fails.
+    """Returns the least seconds of three calls, after one that is not timed; None if an assertion fails.
 
-    A fusion alone reads what a whole call has left, where other fusions may have written since: not indices.
+    A fusion that runs alone reads what the last whole call left in memory. Other fusions may have overwritten
+    its indices since, which its assertions find.
     """
     times_s = []
     try:

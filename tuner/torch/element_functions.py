@@ -65,7 +65,7 @@ def _hardswish(x: torch.Tensor) -> torch.Tensor:
 
 
 def _clamp(x: torch.Tensor, least: float | None = None, greatest: float | None = None) -> Any:
-    """Keeps NaN: each comparison with NaN is false; a limit that is NaN makes all elements NaN."""
+    """Clamps floats and keeps NaN; a limit that is NaN makes all elements NaN. NotImplemented: integers."""
     if not x.is_floating_point():
         return NotImplemented
     if least != least or greatest != greatest:
@@ -88,7 +88,10 @@ def _clamp_by_tensors(
 
 
 def _maximum(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """Compares in the type of the result, which an i64 of no dimensions does not change."""
+    """Returns the greater of two elements, NaN if one of them is NaN; compares in the type of the result.
+
+    A 0-d i64 does not change this type.
+    """
     dtype = torch.result_type(x, y)
     x = x.to(dtype)
     y = y.to(dtype)

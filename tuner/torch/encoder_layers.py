@@ -97,7 +97,10 @@ def _multi_head_attention(
     is_averaged: bool = True,
     mask_type: int | None = None,
 ) -> Any:
-    """Computes ``aten._native_multi_head_attention``: (result, weights of the keys where these are asked)."""
+    """Computes ``aten._native_multi_head_attention``; returns (result, weights of the keys).
+
+    The weights are averaged over heads if ``is_averaged``, and an empty tensor unless ``has_weights``.
+    """
     if not query.numel():
         return NotImplemented
     projections = Projections(weight, bias, output_weight, output_bias)
@@ -112,7 +115,10 @@ def _multi_head_attention(
 
 
 def _hidden(mask: torch.Tensor | None, mask_type: int | None) -> torch.Tensor | None:
-    """Returns which keys a query does not see; any number but 0 hides a key, as in PyTorch's operators."""
+    """Returns a bool mask, True for keys that a query does not see, to broadcast with scores; None: sees all.
+
+    Any number but 0 hides a key, as in PyTorch's operators.
+    """
     if mask is None:
         return None
     hidden = mask != 0

@@ -148,7 +148,10 @@ def export_module(
 
 @contextlib.contextmanager
 def _changes_named(changed: Sequence[str]) -> Iterator[None]:
-    """Context manager: a module that changes tensors is refused for that, whatever is not supported."""
+    """Context manager: raises ChangesTensorsError in place of RefusedOperatorsError if tensors are changed.
+
+    ``changed``: names of the changed tensors, of which the error has the first; () changes nothing.
+    """
     try:
         yield
     except RefusedOperatorsError as error:
@@ -210,7 +213,7 @@ def _is_among(known: Sequence[Data], data: Data) -> bool:
 
 
 def _are_equal(data: Data, other: Data) -> bool:
-    """Returns whether two constants have the same bytes; those of one memory are not read."""
+    """Returns whether two constants have the same bytes; they are not read if they are the same memory."""
     arrays = np.frombuffer(data, np.uint8), np.frombuffer(other, np.uint8)
     is_one = len({(array.ctypes.data, array.size) for array in arrays}) == 1
     return is_one or bool(np.array_equal(*arrays))

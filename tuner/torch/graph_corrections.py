@@ -200,9 +200,10 @@ def _fill(node: torch.fx.Node, shape: torch.Size, like: torch.Tensor, number: co
 
 
 def _result_of_constants(node: torch.fx.Node, known: dict[torch.fx.Node, torch.Tensor]) -> torch.Tensor:
-    """Returns what PyTorch computes; a single element where all are computed alike, each of its own operands.
+    """Returns an operation's result by PyTorch, or one element of it where all are computed alike.
 
-    Scores of attention, for example, have 8 x 1500 x 1500 elements.
+    That is, for constants and pointwise operations: scores of attention, for example, have 8 x 1500 x 1500
+    elements. The dimensions are as many as the result's.
     """
     if node.target in (FULL, LIKE):
         value = node.meta["val"]

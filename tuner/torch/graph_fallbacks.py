@@ -70,7 +70,7 @@ def fallback_of(graph: torch.fx.GraphModule, inputs: Sequence[Any], name: str) -
 def is_eager_faster(graph: torch.fx.GraphModule, compiled: Compiled, inputs: Sequence[Any]) -> bool:
     """Returns whether short calls of a graph are faster in eager mode, by more than noise.
 
-    ``inputs``: of which ``graph`` and ``compiled`` may write. False where calls are long or cannot be timed.
+    ``inputs`` may be written by the calls. False where calls are long, need gradients or cannot be timed.
     """
     inputs = tuple(map(_number_of, inputs))
     if not all(isinstance(value, torch.Tensor | int) for value in inputs) or torch.is_grad_enabled():
@@ -89,7 +89,10 @@ def _number_of(value: Any) -> Any:
 
 
 def _can_be_timed(inputs: Sequence[Any]) -> bool:
-    """Returns whether calls without gradients, with copies of the inputs, are such as the user's."""
+    """Returns whether calls without gradients, with copies of the inputs, are such as the user's.
+
+    False for inputs of more than COPIED_BYTES.
+    """
     return _are_timed(inputs) and sum(map(_bytes_of, inputs)) <= COPIED_BYTES
 
 

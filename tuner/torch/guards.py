@@ -60,7 +60,7 @@ def _example_shape(shape: Shape) -> tuple[int, ...]:
 
 
 def _strides(example: torch.Tensor, shape: Shape) -> list[int | None]:
-    """Returns the strides that are required: none outside of a dynamic size."""
+    """Returns the strides that are required; None for a dynamic dimension and for those before it."""
     strides: list[int | None] = list(example.stride())
     for dimension in range(len(shape)):
         if None in shape[dimension:]:

@@ -76,7 +76,7 @@ def _mark_new_values(function: Any, new_values: Mapping[int, int]) -> None:
 
 
 class _Literals:
-    """Makes constants of weights, of which torch-mlir would make lists of Python numbers: 12 s of 11 M."""
+    """Makes constants of weights; torch-mlir would make lists of Python numbers, 12 s for 11 million."""
 
     def __init__(self, weights: Mapping[str, Any]) -> None:
         tensors = {name: weight for name, weight in weights.items() if isinstance(weight, torch.Tensor)}
@@ -92,7 +92,10 @@ class _Literals:
         """Returns None, for torch-mlir's way, which asks ``resolve_literal``."""
 
     def resolve_literal(self, importer: Any, literal: Any, _info: Any) -> Any:
-        """Returns the constant of a tensor; None, so that torch-mlir makes it, if it has one element."""
+        """Returns the constant of a tensor; None, so that torch-mlir makes it, for a single element.
+
+        None as well for what is not a tensor, and for a type that numpy does not have.
+        """
         tables = torch_importer_tables()
         is_array = isinstance(literal, torch.Tensor) and literal.numel() != 1
         if not is_array or tables.TORCH_DTYPE_TO_NPY_TYPE.get(literal.dtype) is None:

@@ -50,7 +50,7 @@ def interpolations() -> dict[Any, Callable[..., Any]]:
 
 @dataclass(frozen=True)
 class _Axis:
-    """One dimension that is resized: ``scale`` pixels of the input for each pixel of the result."""
+    """A dimension that is resized to ``count`` pixels, each of which is ``scale`` pixels of the input."""
 
     dim: int
     size: int
@@ -81,7 +81,10 @@ def nearest(dims: int, *, exact: bool) -> Callable[..., Any]:
 
 
 def linear(dims: int) -> Callable[..., Any]:
-    """Returns the decomposition of ``upsample_linear1d``, ``bilinear2d`` or ``trilinear3d``, by ``dims``."""
+    """Returns the decomposition of ``upsample_linear1d``, ``bilinear2d`` or ``trilinear3d``, by ``dims``.
+
+    It returns NotImplemented for integers.
+    """
     return _weighted(dims, _linear_along)
 
 
@@ -148,7 +151,10 @@ def _axes(
 
 
 def _nearest_along(x: torch.Tensor, axis: _Axis, *, exact: bool) -> torch.Tensor:
-    """Reads the pixel below (output + 0.5 if ``exact``) x scale; ATen keeps and doubles sizes by integers."""
+    """Returns x resized: pixel i of the result is pixel (i + 0.5 if ``exact``, else i) * scale, rounded down.
+
+    Not ``exact``, equal and doubled sizes are computed by integers, as by ATen.
+    """
     numbers = np.arange(axis.count)
     offset = 0.5 if exact else 0.0
     positions = (numbers.astype(np.float32) + np.float32(offset)) * np.float32(axis.scale)
@@ -231,7 +237,8 @@ def _taps(
 ) -> torch.Tensor:
     """Sums pixels ``base + first``, ``base + first + 1`` and so on, clamped to the image, by their weights.
 
-    ``base_numbers``: the numbers of ``base``.
+    ``base``: by pixel of the result; ``base_numbers``: the same numbers, known now, which say how pixels are
+    read. ``weights``: per tap, a weight by pixel of the result.
     """
     last = first + len(weights) - 1
     step = _step_of(base_numbers)

@@ -100,7 +100,7 @@ def instance_norm(
 ) -> Any:
     """Computes ``aten.instance_norm`` with statistics of the input.
 
-    NotImplemented where running statistics are given or used.
+    NotImplemented where running statistics are given or used, and for a tensor without elements.
     """
     if mean is not None or not is_of_input:
         return NotImplemented

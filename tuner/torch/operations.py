@@ -127,7 +127,7 @@ def _refuse_autocast(name: str, *_: object) -> NoReturn:
 
 
 def _without_gradients(name: str, operation: Any, keys: Any, *operands: Any) -> torch.Tensor:
-    """Calls an operation where no derivative is asked for, in the transforms of ``torch.func``, too."""
+    """Calls an operation; raises UsageError if a derivative is asked for, also by ``torch.func``."""
     tensors = [operand for operand in operands if isinstance(operand, torch.Tensor)]
     if torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):  # type: ignore[attr-defined,unused-ignore]
         raise UsageError(f"tuner::{name}: {NO_GRADIENTS}")

@@ -297,7 +297,7 @@ def _attention_mask(graph: PaddedGraph, call: OperatorCall, size: SymbolSize) ->
 
 
 def _select(graph: PaddedGraph, call: OperatorCall, arguments: dict[str, Any]) -> Node:
-    """Reads an element that is counted from the end by its index, n - 1."""
+    """Reads an element that is counted from the end, index -k of a padded dimension, by its index n - k."""
     rank = len(call.sizes("self"))
     dim = arguments["dim"] % rank
     size = call.sizes("self")[dim]

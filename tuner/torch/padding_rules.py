@@ -76,7 +76,7 @@ class NoRuleError(Exception):
 class OperatorCall:
     """An operator's call in a graph: its arguments by name, and the sizes of its tensors.
 
-    Raises OtherSizeError for sizes that depend on several symbols.
+    What returns sizes raises OtherSizeError for a size that depends on several symbols.
     """
 
     def __init__(self, node: Node) -> None:

@@ -21,8 +21,8 @@ Scalar = int | float
 def sums_with_products(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
     """Returns decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``: operator -> function.
 
-    ``table`` has those of ``addmm`` and ``baddbmm``, and may have that of ``addmv``; they are called unless
-    ``alpha`` is 0, where like PyTorch these leave out the product, so that its NaN and infinity do not count.
+    ``table`` has those of ``addmm`` and ``baddbmm``, and may have that of ``addmv``. They are called unless
+    ``alpha`` is 0 and PyTorch leaves out the product, so that its NaN and infinity do not count.
     """
     known = get_decompositions([ATEN.addmv]) | table
     return {
@@ -34,7 +34,10 @@ def sums_with_products(table: dict[Any, Callable[..., Any]]) -> dict[Any, Callab
 
 
 def _by_blas(decomposed: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``addmm`` or ``addmv``."""
+    """Returns the decomposition of ``addmm`` or ``addmv``: ``decomposed``; no product if ``alpha`` is 0.
+
+    With narrow floats the product is computed all the same, as by PyTorch.
+    """
 
     def computed(
         x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
@@ -50,7 +53,7 @@ def _by_blas(decomposed: Callable[..., Any]) -> Callable[..., Any]:
 def _sum_of_batch(
     x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1
 ) -> Any:
-    """Returns ``addbmm``, the products of a batch and their sum as one product."""
+    """Computes ``aten.addbmm``: the products of a batch and their sum as one product."""
     batches, m, k = rows.shape
     rows = rows.transpose(0, 1).reshape(m, batches * k)
     columns = columns.reshape(batches * k, columns.shape[2])
@@ -58,7 +61,10 @@ def _sum_of_batch(
 
 
 def _of_batches(decomposed: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns ``baddbmm``."""
+    """Returns the decomposition of ``baddbmm``: ``decomposed``, without the products if ``alpha`` is 0.
+
+    Small products and those of narrow floats are computed all the same, as by PyTorch.
+    """
 
     def computed(
         x: torch.Tensor, rows: torch.Tensor, columns: torch.Tensor, *, beta: Scalar = 1, alpha: Scalar = 1

@@ -227,7 +227,7 @@ class TensorProgram:
         return self._form.tensors_of(arguments, keywords)
 
     def changed_tensors(self, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> Tensors:
-        """Returns the tensors that a call of a program in one part changes: arguments, then buffers.
+        """Returns the tensors that a call changes: arguments, then buffers; () for a program in parts.
 
         Raises UsageError as ``tensors_of``.
         """
@@ -250,7 +250,7 @@ class TensorProgram:
 
     @property
     def changed_buffers(self) -> tuple[str, ...]:
-        """Returns the names of the module's buffers that a call changes in place."""
+        """Returns the names of the module's buffers that a call changes in place; () for parts."""
         return tuple(self._form.changes.buffers)
 
     def forget_weights(self) -> None:

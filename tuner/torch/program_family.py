@@ -85,19 +85,16 @@ class ProgramFamily:
         return {size: made.program for size, made in self._programs.items() if made is not None}
 
     def compile_for(self, values: Values, sizes: Iterable[int]) -> None:
-        """Compiles the programs that calls of these sizes use.
+        """Compiles the programs that calls of these sizes use, those that are not compiled yet.
 
-        ``values``: arguments of an example call. Raises UsageError for a size out of range, and UsageError or
-        CandidateError for a program that cannot be compiled.
+        ``values``: arguments of an example call. Raises UsageError for a size out of range, and if weights
+        have changed; UsageError or CandidateError if a program (the first, if calls may fall back) fails.
         """
         for size in sizes:
             self._program(ladder_size(self.ladder, size), values)
 
     def compile_all(self) -> None:
-        """Compiles the programs of all sizes of the ladder.
-
-        Raises UsageError or CandidateError for a program that cannot be compiled.
-        """
+        """Compiles the programs of all sizes of the ladder; raises the errors of ``compile_for``."""
         n = self.ladder[0]
         values: list[torch.Tensor | int] = []
         for example, sizes, is_number in zip(self.examples, self.arguments, self.is_number, strict=True):
@@ -126,8 +123,8 @@ class ProgramFamily:
     def __call__(self, values: Values) -> Tensors:
         """Returns the results of a call; ``values``: tensors, and numbers that are sizes, as of the graph.
 
-        Raises UsageError where a program has to be compiled and cannot be, or the weights have changed since
-        the first one was, and CandidateError where a program fails.
+        PyTorch computes a size below the ladder, 0, or without a program. Raises CandidateError where a
+        program fails, and the errors of ``compile_for`` where a program has to be compiled.
         """
         n = self.size_of(values)
         if n < self.ladder[0]:  # 0 rows
@@ -195,10 +192,10 @@ def _is_causal(node: Node) -> bool:
 
 
 def _causal_mask(ladder: Sequence[int], weights: Iterable[torch.Tensor]) -> torch.Tensor:
-    """Returns a causal mask, of which the masks of the programs are views.
+    """Returns a square causal mask, of which the masks of the programs are views.
 
-    Square, as long as a size of the ladder. It takes no more than a quarter of the weights' bytes, or
-    MASK_BYTES; longer masks are computed at each call.
+    It is as long as the largest size of the ladder for which it takes at most MASK_BYTES, or a quarter of the
+    weights' bytes if that is more; longer masks are computed at each call.
     """
     weight_bytes = sum(map(attrgetter("nbytes"), weights))
     most_positions = math.isqrt(max(MASK_BYTES, weight_bytes // 4))

@@ -25,9 +25,9 @@ PREFIX_BLOCK = 16  # so many elements are summed by a triangle of additions: a v
 
 
 def reductions(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..., Any]]:
-    """Returns a table operator -> function for ``run_decompositions``; see ``decompositions``.
+    """Returns a table operator -> function for ``run_decompositions``: sums, means, extrema and softmaxes.
 
-    ``table``: torch-mlir's.
+    A function that returns NotImplemented leaves its operator to torch-mlir. ``table``: torch-mlir's own.
     """
     return {
         **dict(zip(IN_F32, map(computed_in_f32, IN_F32), strict=True)),
@@ -45,7 +45,8 @@ def reductions(table: Mapping[Any, Callable[..., Any]]) -> dict[Any, Callable[..
 def _by_runs(reduction: Any) -> Callable[..., Any]:
     """Returns a reduction that reduces each run of adjacent dimensions on its own, the last one first.
 
-    A schedule is for one run. Sums of narrow floats are of f32, and rounded once.
+    A schedule is for one run. Sums of narrow floats are of f32, and rounded once. NotImplemented for one run
+    of another type, and for integers.
     """
 
     def computed(x: torch.Tensor, dim: Any = (), keepdim: bool = False, **keywords: Any) -> Any:
@@ -66,9 +67,9 @@ def _by_runs(reduction: Any) -> Callable[..., Any]:
 
 
 def _of_scalars(softmax: Any, decomposed: Callable[..., Any] | None) -> Callable[..., Any]:
-    """Returns the decomposition of a softmax.
+    """Returns the decomposition of a softmax of 0-d tensors, on which torch-mlir hangs.
 
-    For 0-d tensors, on which torch-mlir hangs, and else ``decomposed``.
+    Other tensors are left to ``decomposed``, or to torch-mlir if that is None.
     """
 
     def computed(x: torch.Tensor, dim: int, *arguments: Any, **keywords: Any) -> Any:
@@ -94,7 +95,10 @@ def _cumulative_sum(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = No
 
 
 def _cumulative_product(x: torch.Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Any:
-    """Multiplies in order, f32 in f64 and narrow floats in f32, as PyTorch: no step overflows earlier."""
+    """Multiplies in order, f32 in f64 and narrow floats in f32, as PyTorch: no step overflows earlier.
+
+    NotImplemented for a tensor that has the type to compute in.
+    """
     result_type = dtype or (x.dtype if x.is_floating_point() else torch.int64)
     if x.dim() == 0:
         return x.to(result_type)
@@ -124,7 +128,10 @@ def _prefix_sums(x: torch.Tensor) -> torch.Tensor:
 
 
 def _index_of(extremum: Any, x: torch.Tensor, dim: int | None, keepdim: bool) -> Any:
-    """Returns the index of the first NaN, else of the first extremum; torch-mlir skips NaN."""
+    """Returns the index of the first NaN, else of the first extremum; torch-mlir skips NaN.
+
+    NotImplemented for integers and 0-d tensors. ``dim`` None: of all elements in a row.
+    """
     if not x.is_floating_point() or x.dim() == 0:
         return NotImplemented
     if dim is None:

@@ -121,9 +121,9 @@ class TunedParts:
         self._left = 0
 
     def _share(self) -> SharedLimits | None:
-        """Returns the limits of the next part.
+        """Returns the limits of the next part; None if it is not tuned.
 
-        None after ``count`` parts, and after the end of the tuning.
+        That is so after ``count`` parts, when nothing of the limits is left, and after ``end``.
         """
         if not self._left:
             return None

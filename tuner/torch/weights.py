@@ -137,7 +137,10 @@ def _memory_bytes(tensor: torch.Tensor) -> int:
 
 
 def _parts(sizes: Sequence[int], count: int, rng: np.random.Generator) -> tuple[Ranges, ...]:
-    """Returns equal parts of the memory of tensors, each with lines drawn from every tensor."""
+    """Returns ``count`` equal parts of the memory of tensors, of so many bytes each as ``sizes`` says.
+
+    If there are several parts, each also has a few lines drawn from every tensor.
+    """
     length = math.ceil(sum(sizes) / count / LINE_BYTES) * LINE_BYTES
     parts: list[list[tuple[int, int, int]]] = [[] for _ in range(count)]
     end = 0  # of the tensors so far, as if one began where another ends

@@ -54,7 +54,10 @@ def position_writes() -> dict[Any, Callable[..., Any]]:
 
 
 def _unless_empty(write: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a write that gives x where there are no positions, for which torch-mlir divides by zero."""
+    """Returns a write that returns a copy of x if an operand is empty, for which torch-mlir divides by zero.
+
+    NotImplemented for an x that is empty or complex, and for dynamic sizes.
+    """
 
     def computed(x: torch.Tensor, *arguments: Any, **keywords: Any) -> Any:
         tensors = [leaf for leaf in _pytree.tree_leaves(arguments) if isinstance(leaf, torch.Tensor)]
@@ -102,10 +105,10 @@ def _index_fill(x: torch.Tensor, dim: int, index: torch.Tensor, value: float) ->
 def _index_put(
     x: torch.Tensor, indices: Sequence[torch.Tensor | None], values: torch.Tensor, accumulate: bool = False
 ) -> Any:
-    """Writes values at positions of some dimensions, as comparisons with all indices of one dimension.
+    """Writes values at positions of some dimensions, taken together as one: rows, or sums if ``accumulate``.
 
-    NotImplemented, so that torch-mlir lowers it, for positions of other types than integers, and for masks
-    that are not alone or write more than one number.
+    NotImplemented, so that torch-mlir lowers it, for positions of other types than integers, for many sums,
+    and for masks that are not alone or write more than one number.
     """
     dims = []
     at = []
@@ -210,7 +213,10 @@ def _with_added_elements(x: torch.Tensor, dim: int, index: torch.Tensor, source:
 
 
 def _with_sums(x: torch.Tensor, dim: int, at: torch.Tensor, rows: torch.Tensor) -> Any:
-    """Adds rows along a dimension of x at positions, each of equal positions."""
+    """Adds rows along a dimension of x at positions, each of several rows of one position.
+
+    NotImplemented for many positions.
+    """
     if _is_short(x, dim, at.shape[0]):
         return _added_in_order(x, dim, _aligned(at, dim, x.dim()), rows)
     return NotImplemented
@@ -262,7 +268,10 @@ def _aligned(numbers: torch.Tensor, dim: int, rank: int) -> torch.Tensor:
 
 
 def _checked(at: torch.Tensor, size: int, *, counts_from_end: bool = False) -> torch.Tensor:
-    """Reads each position from a table of the positions, so that one out of range is an error."""
+    """Returns positions as int64; one out of range is an error when it is run, as of a table's index.
+
+    ``counts_from_end``: whether negative positions count from the end.
+    """
     position = at.long().reshape(-1)
     if counts_from_end:
         position = torch.where(position < 0, position + size, position)
