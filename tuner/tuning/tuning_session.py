@@ -100,7 +100,7 @@ class TuningSession:
         self._stored_s = self._elapsed_before_s
         self._started_s = session.clock()
         self._start_s: float | None = None  # of the child processes; None: not known
-        # while the baseline was timed, or elsewhere
+        # their start need not be timed: it was over when the baseline was timed, or is on another machine
         self._has_started_children = self._must_time_baseline or not session.target.needs_local_resources
 
     def run(self) -> TunedRun:
@@ -125,7 +125,7 @@ class TuningSession:
     def _opened_runner(self) -> Iterator[AbstractRunner]:
         """Context manager: gives the runner, whose child processes are started.
 
-        The baseline is timed before they start, unless each of them has a core of its own.
+        On processors the baseline is timed before they start, unless each of them has a core of its own.
         """
         target = self._session.target
         children = self._settings.workers + 1  # they compile, and one measures

@@ -260,9 +260,9 @@ class FusionDraws:
         return Draw(marked, self._reference.evaluate(self._views(marked), seed))
 
     def _quantized(self) -> Iterator[Draw]:
-        """Yields the draws of a quantized matmul: rows of A of one magnitude, and a NaN.
+        """Yields draws of a quantized matmul with a NaN in A; for products of i8 a row has one magnitude.
 
-        Not infinity: a kernel may subtract zero points from sums, and quantized activations have no infinity.
+        A single row is also drawn without NaN. No infinity: a kernel may subtract zero points from sums.
         """
         activations = self._inputs[0]
         rng = np.random.default_rng(activations.span)
