@@ -56,8 +56,8 @@ def models_table() -> str:
     models = dict.fromkeys(model for rows in columns for model in rows)
     lines = []
     for model in models:
-        over_eager = _text(_over_eager(columns[0][model]))
-        lines.append((model, over_eager, *(_text(_over_compile(rows[model])) for rows in columns)))
+        found = [rows.get(model) for rows in columns]
+        lines.append((model, _text(_over_eager(found[0])), *map(_text, map(_over_compile, found))))
     categories = {row["category"] for rows in columns for row in rows.values()}
     means = [_means(columns, each) for each in (LARGE, SMALL, RARER) if each in categories]
     first, *_ = COLUMNS
@@ -159,13 +159,13 @@ def _mean(ratios: Iterable[dict[str, float] | None]) -> str:
     return f"**{statistics.geometric_mean(medians):.2f}**" if medians else NONE
 
 
-def _over_eager(row: dict[str, Any]) -> dict[str, float] | None:
-    found: dict[str, float] | None = row["ratios"].get(EAGER)
+def _over_eager(row: dict[str, Any] | None) -> dict[str, float] | None:
+    found: dict[str, float] | None = row and row["ratios"].get(EAGER)
     return found
 
 
-def _over_compile(row: dict[str, Any]) -> dict[str, float] | None:
-    found: dict[str, float] | None = row["ratios"].get(row["best_compile"])
+def _over_compile(row: dict[str, Any] | None) -> dict[str, float] | None:
+    found: dict[str, float] | None = row and row["ratios"].get(row["best_compile"])
     return found
 
 

@@ -66,7 +66,7 @@ def test_words_of_tune(tuner: Tuner) -> None:
         ("tune matmul 8x8x8 --strategy magic", "strategy: found 'magic', allowed one of"),
         ("tune matmul 8x8x8 --strategy none.mlir", "none.mlir: cannot be read"),
         ("tune matmul 8x8x-8", "shape: found '8x8x-8', allowed MxNxK"),
-        ("tune matmul 8x8x8 --strategy ", "strategy: found '', allowed one of 24 names, or the path"),
+        ("tune matmul 8x8x8 --strategy ", "strategy: found '', allowed one of 25 names, or the path"),
         ("tune matmul 8x8x8 --trials -1", "trials: found -1, allowed 1 or more"),
         ("tune matmul 8x8x8 --trials many", "'many' is not a valid integer"),
         ("tune matmul 8x8x8 --budget 0s", "budget: found '0s', allowed a time such as 60s"),

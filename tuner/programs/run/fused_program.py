@@ -249,7 +249,7 @@ class FusedFunction(AbstractHostProgram):
 
     @property
     def arguments(self) -> tuple[ArrayType, ...]:
-        """Shape and numpy type of each array that a call takes, such as of a cache that it writes in place.
+        """Returns shape and numpy type of each array that a call takes, such as a cache that it writes.
 
         Returns:
             The types, in the order of the arguments.
