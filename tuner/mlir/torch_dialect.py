@@ -137,7 +137,7 @@ def _place(location: Any) -> str:
 
 
 def _drop_operators(module: Any, operators: Collection[str]) -> bool:
-    """Makes the results of operators arguments; False where no operator has one of these names."""
+    """Makes the results of operators arguments, and erases the operators; returns whether it found any."""
     function = module.body.operations[0]
     block = function.regions[0].blocks[0]
     own = [op for op in block.operations if _place(op.location) in operators and not _is_kept(op)]

@@ -56,12 +56,15 @@ UNORDERED = 14  # predicate "uno" of llvm.fcmp: true where one operand is NaN
 def store_bf16_as_integers(module: ir.Module) -> None:
     """Changes bf16 values of host functions to 16-bit integers and computes on them in f32, in place.
 
-    Takes a module in LLVM dialect. In a module with dot products of AVX512-BF16 or products of bf16 tiles the
-    processor rounds to bf16.
+    Takes a module in LLVM dialect. First each op that computes gets casts from bf16 to i16, and back, around
+    code in f32. Then every bf16 type becomes i16, so that these casts do nothing and are dropped; operands of
+    dot products are cast to bf16 again. In a module with dot products of AVX512-BF16 or products of bf16
+    tiles the processor rounds to bf16.
     """
     ops = _ops_of_functions(module)
     calls = [op for op in ops if op.name == CALL]
     dots = [call for call in calls if _called(call).startswith(DOTS)]
+    # not of AArch64's products, which are among ``dots``: there integer instructions round
     processor_rounds = any(_called(call).startswith((DOT, TILE_PRODUCT)) for call in calls)
     for op in list(filter(_touches_bf16, ops)):
         if op.name == CONSTANT:
@@ -162,6 +165,7 @@ def _rounded(number: Value, result: Type) -> Value:
 
 
 def _retype(op: Op) -> None:
+    """Makes an op's types and attributes i16 in place of bf16; erases a cast of i16 to i16."""
     for changed in (*op.results, *arguments_in(op)):
         if BF16 in str(changed.type):
             changed.set_type(_with(changed.type, STORED))

@@ -146,7 +146,10 @@ def _release_after_iteration(block: Block) -> None:
 
 
 def _use_heap(function: Op, limit_bytes: int) -> None:
-    """Makes the largest static allocas of a function's first block allocations, down to ``limit_bytes``."""
+    """Replaces static allocas of a function's first block by heap memory, which is freed at each return.
+
+    The largest come first, until those that are left need at most ``limit_bytes``.
+    """
     first = function.regions[0].blocks[0]
     static = [op.operation for op in first.operations if op.operation.name == ALLOCA and not op.operands]
     by_size = sorted(static, key=_bytes, reverse=True)

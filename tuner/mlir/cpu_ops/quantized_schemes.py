@@ -198,7 +198,7 @@ class Scheme(ABC):
 
     @property
     def offset(self) -> int:
-        """Returns how much larger than they are the weights are multiplied; sums start from less instead."""
+        """Returns what is added to weights before they are multiplied; sums start from less instead."""
         if self.is_nibbles and self.sum_element == "i32" and not self.is_in_tiles:
             return NIBBLE
         return self.products.offset
@@ -235,7 +235,8 @@ class Scheme(ABC):
         """Creates the sums of a run, the elements of K that are scaled at once, after one more span of it.
 
         A span is ``span`` steps along K. ``before``: the sums before it; ``partial``: what
-        ``self.partial(before)`` made, plus the span's products. By default that is the sum already.
+        ``self.partial(before)`` made, plus the span's products. By default ``partial`` includes ``before``
+        and is returned.
         """
         return partial
 

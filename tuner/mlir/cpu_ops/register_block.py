@@ -109,7 +109,8 @@ def multiply_blocks(
     """Replaces all ``linalg.matmul`` of ``function`` by register blocks, in place.
 
     ``products``: how A and B of an element type are multiplied, {"i8": ...}. ``op``: the transform op.
-    Returns a Refusal, and changes nothing, if a matmul is of other types or not of buffers of static sizes.
+    Returns a Refusal, and changes nothing, if a matmul is of other types or not of buffers of static sizes;
+    and where the tile does not fit an instruction (matmuls of other element types may be replaced by then).
     """
     matmuls = buffer_matmuls(op, function, {element: of.sum_element for element, of in products.items()})
     if isinstance(matmuls, Refusal):

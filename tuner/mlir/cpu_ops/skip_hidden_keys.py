@@ -178,10 +178,9 @@ def _batches(around: Op) -> list[Op]:
 
 
 def _largest(argument: Value, batch: list[Value], type_: ir.IntegerType) -> Iterator[Value]:
-    """Yields the largest bits of a matrix's absolute values.
+    """Creates the largest bits of a matrix's absolute values: those of whole vectors, then of the rest.
 
-    Of its whole vectors, and of the elements after these. Creates their computation. Bits of floats without a
-    sign are ordered as the numbers are, then come infinity and NaN.
+    Yields both. Bits of floats without a sign are ordered as the numbers are, then come infinity and NaN.
     """
     *heads, rows, columns = argument.type.shape
     left = iter(batch)

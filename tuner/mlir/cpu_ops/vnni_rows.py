@@ -128,9 +128,10 @@ class KGroupStrip:
         return [self._vector(row, step, self.of.source.depth) for row in range(self.rows)]
 
     def k_group(self, k_group: Value, registers: Sequence[Value], lane: int) -> OfRow:
-        """Returns what creates the K groups at ``k_group`` along K of a row of registers of sums.
+        """Returns a function that creates vectors with the K groups at ``k_group`` along K.
 
-        ``registers``: the rows' K groups by ``registers``, of which it is number ``lane``; (): it is loaded.
+        Its argument is a row of registers of sums. ``registers``: the rows' K groups by ``registers``, of
+        which it is number ``lane``; (): it is loaded.
         """
         if self.of.matrices is not None:
             down = -(-self.rows // self.of.source.k_groups)
@@ -206,7 +207,10 @@ class KGroupStrip:
         return [value("vector.reduction", element, lanes, kind=add_all) for lanes in sums]
 
     def fetch_next(self, panel: Value, panels: int, k_group: Value) -> None:
-        """Creates prefetches of a K group of the next strip's rows: the share of one of ``panels`` panels."""
+        """Creates prefetches of a K group of the next strip's rows: the share of one of ``panels`` panels.
+
+        Nothing if A is stored by columns.
+        """
         source = self.of.source
         if not source.is_along_k:
             return

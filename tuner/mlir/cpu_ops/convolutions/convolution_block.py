@@ -245,7 +245,10 @@ class _Block:
         return lambda part, number: sums[number * parts + part]
 
     def _starts(self) -> list[Value]:
-        """Creates what the sums of a pixel start from: [] for zeros, else less what is added to inputs."""
+        """Creates what the sums of a pixel start from, a register each; [] for zeros.
+
+        If an offset is added to the bytes of inputs, that is minus the sums of the offset times the weights.
+        """
         if not self.products.offset:
             return []
         nothing = zero(self._register)
@@ -404,7 +407,10 @@ class _Block:
         return low, value("arith.minsi", type_, high, index(tile.sizes[dimension]))
 
     def _step(self, at: LoopIndices, sums: Sequence[Value], group: PixelGroup | None) -> list[Value]:
-        """Creates ``sums`` plus the products of a step; without a group those of what is added to inputs."""
+        """Creates ``sums`` plus the products of a step.
+
+        ``group`` None: plus the weights times the inputs' offset.
+        """
         known: dict[tuple[object, ...], Value] = {}
         if group is None:
             return self._add_offset(at, sums, known)

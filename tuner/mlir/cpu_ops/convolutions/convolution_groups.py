@@ -44,7 +44,7 @@ class PanelShare:
 
     weights: Value  # all panels, as one dimension
     start: Value  # index of the tile's first element
-    stride: int
+    stride: int  # elements that a step fetches
 
     @classmethod
     def of(
@@ -75,9 +75,9 @@ class PanelShare:
 
 
 def _tile_of_panel(tile: ConvolutionTile) -> tuple[Value, int]:
-    """Creates the index of a tile among the tiles that read its panel of weights; returns both counts.
+    """Creates the index of a tile among the tiles that read its panel of weights.
 
-    Returns (index, number of tiles). These tiles are the iterations of the loops inside of the loop over
+    Returns (index, number of these tiles). They are the iterations of the loops inside of the loop over
     panels; (0, 1) if bounds of these loops are not known.
     """
     number = index(0)
