@@ -142,9 +142,10 @@ def run_on_host(
 
 
 def _failing_later(changes: bool) -> contextlib.AbstractContextManager[None]:
-    """Context manager of repeated calls: those of a program that changes its arguments may fail.
+    """Context manager of repeated calls: ignores their CandidateError if ``changes``.
 
-    Such as when a cache is full that each call fills further.
+    A program that changes its arguments may fail then, such as when a cache is full that each call fills
+    further.
     """
     return contextlib.suppress(CandidateError) if changes else contextlib.nullcontext()
 

@@ -393,7 +393,10 @@ def machine_code(code: FusionCode, isa: str) -> bytes:
 
 
 def needed_sets(codes: Iterable[FusionCode], isa: str) -> tuple[str, ...]:
-    """Returns the instruction sets that code needs: the isa, where it is one, and those that it calls."""
+    """Returns the instruction sets that code needs: those of instructions that it calls, and ``isa``.
+
+    ``isa`` only where it is one of ``ISAS``.
+    """
     level = (isa,) if isa in ISAS else ()
     texts = dict.fromkeys(code.llvm_text for code in codes)
     called = encoded(instructions_needed("\n".join(texts)), isa)

@@ -207,9 +207,9 @@ class _Trials:
         return result is not None and not result.uses(run.campaign.name)
 
     def best_of_run(self, run: Run) -> StoredTrial | None:
-        """Returns the best trial of a run, which another fusion may take; None without one that gained.
+        """Returns the best trial of a run, which another fusion may take.
 
-        It gained if it is not the initial configuration, and if its program did not keep that one.
+        None without a trial, if the best one has the initial configuration, or if its program kept that one.
         """
         if self.is_set_aside(run):
             return None

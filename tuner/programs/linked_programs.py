@@ -227,7 +227,7 @@ def linked_program(
     """Compiles the fusions of a program, and the code of its weights; reads no data of constants.
 
     ``formed``: with its facts of data. Returns NotFused for a program that must be compiled as a whole.
-    Raises CandidateError where the code of its weights does not compile.
+    Raises CandidateError where LLVM rejects code of a fusion, or the code of its weights does not compile.
     """
     try:
         fusions = _scheduled(formed, machine, schedules, threads)

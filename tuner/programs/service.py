@@ -144,7 +144,7 @@ def _run_or_stop(request: ProgramRequest) -> "ProgramReport | _StoppedRun":
 
 
 def in_child(work: Callable[..., Value], *arguments: object, timeout_s: float) -> Value:
-    """Calls a function of this module in a child process and returns its result.
+    """Calls an importable function in a child process and returns its result.
 
     Requests and texts among ``arguments`` are sent without the data of their constants, which the child maps
     (``mapped_payload``). Raises UsageError for mistakes of the user, TunerError where it fails, crashes or
@@ -548,11 +548,11 @@ def formed_program(request: ProgramRequest) -> "FormedText | None":
 
 @_as_failures()
 def linked_program(request: ProgramRequest, formed: "FormedText") -> "LinkedProgram | None":
-    """Compiles a program for the CPU: its fusions, and the code that packs its weights.
+    """Compiles a program for the CPU: its fusions, and the code that computes its weights.
 
     ``formed``: the program as fusions, after ``with_facts_of_data``; the data of its constants is not read
     here. Returns None for a program that must be compiled as a whole. Raises CandidateError: BIND for a
-    database that cannot be used, else the stage at which the code of the weights fails.
+    database that cannot be used, else the stage at which the code of a fusion or of the weights fails.
     """
     with _with_schedules(_compiler(request), request) as compiler:
         made = compiler.linked_program(formed, request.options.threads)

@@ -1,4 +1,4 @@
-"""The code that computes a program's packed weights from its constants: compiled, and run."""
+"""The code that computes a program's weights from its constants, before packing: compiled, and run."""
 
 import contextlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -45,7 +45,7 @@ class InitCode:
 
 @dataclass(frozen=True)
 class InitTask:
-    """The code that computes a program's packed weights from its constants, to be compiled."""
+    """The code that computes a program's weights from its constants, before packing: to be compiled."""
 
     text: str  # MLIR
     name = "constants"  # for a progress line
@@ -92,7 +92,7 @@ def _init_codes(text: str) -> tuple[InitCode, ...]:
 
 
 def initialized_parts(codes: Sequence[InitCode], constants: Sequence[Array]) -> Iterator[WeightPart]:
-    """Yields the weight buffers of a program, a few at a time.
+    """Yields the parts that compute a program's weight buffers, each one or a few of them.
 
     ``codes``: of the program's ``init``; () for a program without, whose buffers are its ``constants``.
     Raises CandidateError where the code cannot be loaded.

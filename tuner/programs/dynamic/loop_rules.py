@@ -212,7 +212,8 @@ class _SafeBody:
     def _is_as_counted(self, value: Value, is_right: Callable[[int], bool]) -> bool:
         """Returns whether an integer in padding is one of an iteration that counts, or one that ``is_right``.
 
-        The first is so where it is computed of operands without padding alone.
+        The first is so where it is computed of operands without padding alone. Adds the numbers of
+        operands with padding to ``read``.
         """
         read: set[int] = set()
         number = self._of_padding(value, read)

@@ -182,7 +182,10 @@ def _truncated(op: Op, known: KnownSizes) -> LinearSize | None:
 
 
 def _compared(op: Op, known: KnownSizes) -> LinearSize | None:
-    """Returns 1 for a comparison that holds at each n of the calls, 0 for one that holds at none."""
+    """Returns 1 for a comparison that holds at each n of the calls, 0 for one that holds at none.
+
+    None where neither is known.
+    """
     left, right = (known.numbers.get(operand) for operand in op.operands)
     if left is None or right is None:
         return None

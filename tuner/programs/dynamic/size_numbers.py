@@ -46,7 +46,7 @@ def pass_numbers(op: Op, known: KnownSizes, number_of: NumberOf) -> None:
 
 
 def _capture_numbers(op: Op, known: KnownSizes) -> None:
-    """Makes the body use itself what operands that are numbers which depend on n give it, in place."""
+    """Makes the body use numbers that depend on n themselves, which operands gave it before, in place."""
     for index, number in enumerate(inputs_of(op)):
         if reads_size(number, known):
             op.regions[0].blocks[0].arguments[index].replace_all_uses_with(number)

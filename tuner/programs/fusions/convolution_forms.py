@@ -109,7 +109,7 @@ def pointwise_as_matmuls(payload: TensorPayload) -> None:
 
 
 def _fill_tiles(filters: int) -> bool:
-    """Returns whether ``filters`` filters, divided into tiles, fill whole vector registers."""
+    """Returns whether ``filters`` filters are few enough for one tile, or fill whole vector registers."""
     return filters <= FILTERS_OF_ONE_TILE or filters % LANES == 0
 
 

@@ -128,7 +128,8 @@ def take_transposes(payload: TensorPayload, first_weight: int) -> None:
     """Makes matmuls of two activations read the sources of transposes, in place of the transposed operands.
 
     Schedules of matmuls read either layout, and nothing is transposed in memory then. Called after ``hoist``:
-    weights are arguments from ``first_weight`` on, and are transposed already.
+    weights are arguments from ``first_weight`` on, and are transposed already. Not changed: transposes that
+    others read, too, and a transposed B of few columns (LEAST_COLUMNS) if the matmul has several rows.
 
         %t = linalg.generic ins(%b)  // transposed
         %r = linalg.matmul ins(%a, %t)

@@ -204,7 +204,7 @@ def _return(function: TensorPayload, values: Sequence[Value]) -> None:
 
 
 def _is_fused(members: Members) -> bool:
-    """Returns whether elementwise operations of a fusion are joined, and what fills they read."""
+    """Returns whether elementwise operations of a fusion are to be joined, with each other or with fills."""
     generics = [op for op in members.ops if op.name == operations.GENERIC]
     tensors = filter(operations.is_tensor, chain.from_iterable(map(operations.inputs_of, generics)))
     reads_fill = any(map(operations.is_free, tensors))
@@ -212,9 +212,9 @@ def _is_fused(members: Members) -> bool:
 
 
 def _fuse(function: TensorPayload, results: int, *, is_fused: bool) -> list[int]:
-    """Drops unused results and arguments; ``is_fused``: fuses elementwise operations first.
+    """Drops arguments that are not used, and all but the first ``results`` results.
 
-    Returns the numbers of the arguments that remain.
+    ``is_fused``: fuses elementwise operations first. Returns the numbers of the arguments that remain.
     """
     run_passes(function.module, FUSE if is_fused else DEDUPLICATE)
     _return(function, list(function.end.operands)[:results])

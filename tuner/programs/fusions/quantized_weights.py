@@ -405,7 +405,7 @@ def _sum_of_products(a: Value, q: Value, scale: Value, *rest: Value) -> Value:
 
 
 def _matrix(read: Read, n: int, k: int) -> Value:
-    """Returns integers as n x k: reshaped, or transposed where they lie in another order."""
+    """Creates a matrix of n x k of integers: reshaped, or transposed where they lie in another order."""
     if read.digits == _merged([Digit("n", 1, n), Digit("k", 1, k)]):
         return _reshaped(read.tensor, [n, k])
     tensor, digits = _by_digits(read)
@@ -414,7 +414,7 @@ def _matrix(read: Read, n: int, k: int) -> Value:
 
 
 def _by_digits(read: Read) -> tuple[Value, Digits]:
-    """Returns a tensor with one dimension for each digit, and its digits."""
+    """Reshapes a tensor to one dimension for each digit; returns it, and its digits."""
     groups: list[list[int]] = []
     digits: list[Digit] = []
     for dimension in read.dimensions:
@@ -427,7 +427,7 @@ def _by_digits(read: Read) -> tuple[Value, Digits]:
 
 
 def _table(read: Read | None, n: int, groups: int) -> Value:
-    """Returns a number for each row of n and each group of K, repeated where rows or groups share one.
+    """Creates a number for each row of n and each group of K, repeated where rows or groups share one.
 
     Ones where ``read`` is None.
     """
@@ -459,7 +459,7 @@ def _in_order(digits: Digits) -> list[Digit]:
 
 
 def _reshaped(tensor: Value, shape: Sequence[int]) -> Value:
-    """Returns a tensor in another shape, through one dimension where needed."""
+    """Reshapes a tensor to ``shape``, through one dimension where needed; returns it."""
     sizes = list(tensor.type.shape)
     if sizes == list(shape):
         return tensor

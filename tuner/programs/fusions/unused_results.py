@@ -11,7 +11,8 @@ from tuner.programs.fusions.payload import TensorPayload
 def drop_unused_results(payload: TensorPayload) -> None:
     """Rebuilds each ``linalg.generic`` without results that nothing reads, in place.
 
-    Where the body needs an unused result for another one, all results of the generic stay.
+    Not changed: a generic of which nothing is read, and one whose body needs an unused result for another
+    one.
     """
     for op in payload.ops:
         if op.name == GENERIC and len(op.results) > 1:

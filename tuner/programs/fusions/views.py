@@ -211,7 +211,10 @@ def padding_number(op: Op) -> float | None:
 
 
 def number_of(value: Value) -> float | None:
-    """Returns the constant that fills a tensor; None if the tensor is not a ``linalg.fill`` of a constant."""
+    """Returns the constant that fills a tensor; None if the tensor is not a ``linalg.fill`` of a constant.
+
+    Also None for an integer that no float is equal to.
+    """
     op = operations.defining(value)
     if op is None or op.name != operations.FILL:
         return None

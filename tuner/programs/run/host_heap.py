@@ -63,10 +63,7 @@ class HostHeap:
         return freed
 
     def give_back(self, addresses: tuple[int, ...]) -> None:
-        """Frees memory blocks that ``take_freed`` returned by the C library's allocator.
-
-        No work may use them.
-        """
+        """Frees blocks that ``take_freed`` returned, by the C library. No work may use them."""
         for address in addresses:
             self._libc.free(address)
 
