@@ -2,8 +2,8 @@
 
 Those for a fusion on the CPU are, in this order:
 
-1. the best of the same fusion, or of the matmul that it is, with its epilogue. If it has a weight, a schedule
-   that packs the weight as untuned programs do is taken where it is as fast, so that they share the memory;
+1. the best of the same fusion, or of the matmul that it is, with its epilogue. If it has a weight, one that
+   packs it as untuned programs do is preferred if it takes at most 3 % longer: then they share the memory;
 2. the best of the same contraction with another epilogue, or of the matmul that packs B at each call;
 3. the best of the fusion of the same kind with the nearest sizes, if these are near.
 
@@ -89,6 +89,7 @@ def matmul_schedules(
         timed_on: the target, and the machine if it matters, whose times count.
         machine: the machine to compile for.
         problem: the matmul; trials of another type, such as tf32 for f32, are not used.
+        _threads: not used; ``fusion_schedules`` takes it, too.
     """
     best = _best_timed(store, timed_on, problem)
     if best is not None:

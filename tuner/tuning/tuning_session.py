@@ -97,7 +97,7 @@ class TuningSession:
         self._steps = RunSteps(session)
         self._roofline_s = self._steps.roofline_s  # read once: it asks the database
         self._elapsed_before_s = run.seconds or 0.0  # of earlier sessions, by the monotonic clock
-        self._stored_s = self._elapsed_before_s
+        self._stored_s = self._elapsed_before_s  # those that the database has
         self._started_s = session.clock()
         self._start_s: float | None = None  # of the child processes; None: not known
         # their start need not be timed: it was over when the baseline was timed, or is on another machine
@@ -125,7 +125,7 @@ class TuningSession:
     def _opened_runner(self) -> Iterator[AbstractRunner]:
         """Context manager: gives the runner, whose child processes are started.
 
-        On processors the baseline is timed before they start, unless each of them has a core of its own.
+        On a CPU the baseline is timed before they start, unless each of them has a core of its own.
         """
         target = self._session.target
         children = self._settings.workers + 1  # they compile, and one measures
@@ -255,7 +255,8 @@ class TuningSession:
         top_trials = min(TOP_TRIALS, self._steps.progress.counts.measured)
         return self._pace.planned_final(budget_s, self._searched_s(), self._left_s, top_trials)
 
-    # The budget.
+    # The budget: seconds of the command before this session (``_before_s``), those that the run has used of
+    # it (``_searched_s``), and those that are left (``_left_s``).
 
     @property
     def _left_s(self) -> float:
@@ -265,7 +266,7 @@ class TuningSession:
         return self._settings.budget_s - self._before_s - self._searched_s()
 
     def _kept_s(self, trials: int) -> float:
-        """Returns the seconds of the budget that the search must leave: for its setup and the final round.
+        """Returns the seconds of the budget that are not for the search: before it, and for the final round.
 
         ``trials``: number of trials of the search, which limits how many are timed again.
         """
@@ -283,10 +284,13 @@ class TuningSession:
         return replace(pace, slowness=1.0)  # of a GPU: there a time has other parts
 
     def _spent_s(self) -> float:
+        """Returns the seconds of this session so far."""
         return self._session.clock() - self._started_s
 
     def _elapsed_s(self) -> float:
+        """Returns the seconds of all sessions of the run so far."""
         return self._elapsed_before_s + self._spent_s()
 
     def _searched_s(self) -> float:
+        """Returns the seconds of its budget that the run has used, in earlier sessions and in this one."""
         return searched_s(self._session.run) + self._spent_s()
