@@ -227,9 +227,10 @@ class Regret:
 
     @property
     def total(self) -> float | None:
-        """Returns the efficiency of all problems together, each weighted by how often it occurs.
+        """Returns the best known time of all problems together over their time with the portfolio.
 
-        None if no efficiency is known.
+        Both are sums of seconds, each problem's times its count: what takes long weighs most. None if no
+        efficiency is known.
         """
         seconds = [
             (best_s * count, best_s * count / loss.efficiency)

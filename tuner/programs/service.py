@@ -617,8 +617,9 @@ def missing_fusions(
 ) -> "tuple[CompileTask, ...]":
     """Returns the parts of a program of fusions on the host that are not in the cache, as tasks to compile.
 
-    ``is_timed``: also the parts of the untuned program, which is timed next to the tuned one. Raises
-    CandidateError(BIND) for a wrong database.
+    ``formed``: after ``with_facts_of_data``. ``is_timed``: also the parts of the untuned program, which is
+    timed next to the tuned one. Returns () where the cache cannot be written. Raises CandidateError(BIND) for
+    a database that cannot be used.
     """
     missing: dict[str, CompileTask] = {}
     for variant in (request, replace(request, database=""))[: 1 + is_timed]:

@@ -70,7 +70,7 @@ class ProgramFamily:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Returns the sizes of which there are programs, ascending."""
+        """Returns the sizes of the ladder that were tried, ascending; also those that PyTorch runs."""
         return tuple(sorted(self._programs))
 
     @property

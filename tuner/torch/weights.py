@@ -104,8 +104,9 @@ class WeightSamples:
     def late_calls(self) -> int | None:
         """Compares this call's part of the memory with its contents at construction; None if they are equal.
 
-        Else returns how many of the calls just before this one may have missed the write: those whose parts
-        were equal, counted back to the first whose part differs as well.
+        Else hashes the parts of the calls before this one again, the latest first, and returns how many are
+        still equal, up to the first that is not: these calls could not see the write. That first one read
+        its part before the write.
         """
         call = next(self._count)  # of this call alone, if others are made by other threads
         if self._is_known(call):

@@ -226,8 +226,12 @@ def _floors_s(
     interruption: events.Interruption,
     wait: LockWait,
 ) -> tuple[float, ...]:
+    """Returns for each member the least seconds that the machine's roofline allows; () where it is not known.
+
+    Also () if a member is no fusion: all other problems are as far from their roofline as each other.
+    """
     if not all(isinstance(member.settings.problem, TextProblem) for member in members):
-        return ()  # times of other problems are far from their roofline, all alike
+        return ()
     rooflines: dict[tuple[str, int], Roofline] = {}  # by dtype and number of threads
     floors_s = []
     for member in members:

@@ -29,6 +29,7 @@ from tuner.version import __version__
 
 MACHINE_CODES = 6  # configurations of a GPU that are compiled; each takes a second or two
 COST_MODEL = "the cost model's first choice"
+NOT_PREDICTED = "the first initial configuration that compiles; cycles were not predicted"
 LISTED = "the initial configuration of the search-space file"
 NOT_TIMED = "not tuned and not timed here"
 UNKNOWN_SPEED = "speed unknown: nothing was measured on {}"
@@ -119,9 +120,10 @@ def untuned_choice(settings: RunSettings, backends: Backends, *, is_stock: bool 
 
     On a CPU it is the choice of the shipped results for the machine's class of processors or the nearest one,
     else that of the cost model. On a GPU it is, of a few configurations, the one with the fewest cycles
-    predicted from its machine code; without nvdisasm the first that compiles. ``is_stock``: the first whose
-    script stock ``mlir-opt`` runs. Raises UsageError if no configuration is feasible, none of a few can be
-    compiled, or none is a stock one.
+    predicted from its machine code; the first that compiles where cycles cannot be predicted for each (there
+    is no nvdisasm or ptxas, or code that the model cannot read). ``is_stock``: the first whose script stock
+    ``mlir-opt`` runs. Raises UsageError if no configuration is feasible, none of a few can be compiled, or
+    none is a stock one; on a CPU CandidateError(BIND) for a template of the user that fails.
     """
     target = backends.target_of_run(settings)
     machine = target.machine(settings.target)
@@ -167,7 +169,10 @@ def _by_model(machine: Machine, plan: Plan, bind: Bind) -> Iterator[_Pick]:
 def _by_machine_code(
     settings: RunSettings, target: Target, plan: Plan, bind: Bind, predict: Predict
 ) -> list[_Pick]:
-    """Returns the configurations that compile, fewest predicted cycles first; without nvdisasm in order."""
+    """Returns the configurations that compile, fewest cycles first; in order if one has no prediction.
+
+    Those of the search-space file come first, then those of the cost model.
+    """
     compiler = target.children(settings.target, settings.problem, settings.threads).compiler.build()
     compiled = []
     rows = tuple(dict.fromkeys((*plan.first, *plan.seeds({}))))[:MACHINE_CODES]
@@ -185,8 +190,6 @@ def _by_machine_code(
     unknown = UNKNOWN_SPEED.format("a GPU")
     by_code = f"the least predicted cycles of the machine code of {len(compiled)} configurations"
     if any(cycles is None for cycles, *_ in compiled):
-        return [
-            _Pick(candidate, script, f"{LISTED}; no nvdisasm", unknown) for _, candidate, script in compiled
-        ]
+        return [_Pick(candidate, script, NOT_PREDICTED, unknown) for _, candidate, script in compiled]
     compiled.sort(key=lambda ranked: ranked[0] or 0.0)
     return [_Pick(candidate, script, by_code, unknown) for _, candidate, script in compiled]

@@ -16,6 +16,7 @@ from tests.simulator.ptx.test_launch import BLOCKS, SCALE, THREADS
 from tests.targets.evaluation import fails
 from tests.targets.gpu.strategies.points import mma_sync, wgmma
 from tests.texts import text_beside
+from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelBuffer, KernelCode, Launch
 from tuner.core.errors import CandidateError, Stage, UsageError
 from tuner.core.gpu import chip_of
@@ -29,6 +30,7 @@ from tuner.simulator.ptx.geometry import whole_clusters
 from tuner.simulator.target import evaluator as simulator
 from tuner.simulator.target.evaluator import SimulatorEvaluator, simulate_program, simulated_launches
 from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
+from tuner.targets.registry import real_backends
 
 SMALL = Matmul(64, 64, 32)
 WIDE = Matmul(64 * 4 - 9, 64 * 6 - 1, 40, "f16")
@@ -176,6 +178,13 @@ def test_without_ptxas_there_is_ptx_and_a_note_instead_of_resources(artifact: Ar
     assert (program.binary, program.resources, bare.refusal) == (b"", (), None)
     assert bare.code.text == artifact.code.text
     assert evaluated(SMALL, program).notes[-1] == simulator.NO_RESOURCES
+
+
+@pytest.mark.mlir
+def test_the_code_of_a_script_is_the_text_of_its_ptx(artifact: Artifact) -> None:
+    target = TargetName.parse("simulator:sm_90")
+    found = real_backends().target(target).code(target, SMALL, Script.of(gpu_script()))
+    assert found == artifact.code.text
 
 
 @pytest.mark.mlir

@@ -176,7 +176,8 @@ class NvidiaGpu(CompiledTarget):
         # the PTX alone, without ptxas
         from tuner.targets.gpu.compiler import GpuCompiler  # loads MLIR
 
-        return str(GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code)
+        ptx: str = GpuCompiler(chip_of(target.detail), lambda: None).compile(problem, script).code.text
+        return ptx
 
     def assembly(self, code: str, program: KernelCode | None) -> str:
         from tuner.targets.gpu.sass import sass  # loads MLIR
