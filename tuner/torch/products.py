@@ -1,8 +1,9 @@
-"""Decompositions of ``addmm`` and its kin, which read what is multiplied by 0 exactly where PyTorch does.
+"""Decompositions of ``addmm``, ``addmv``, ``addbmm`` and ``baddbmm``, for a ``beta`` or ``alpha`` of 0, too.
 
-A NaN or an infinity in what is not read does not reach the result. PyTorch reads the tensor unless ``beta``
-is 0. Where ``alpha`` is 0, it reads the factors of narrow floats, and those of the smallest batches, which it
-multiplies by loops of its own; other factors go to a BLAS, which does not read them.
+A NaN or an infinity in a term times 0 reaches the result exactly where it does in PyTorch, which does not
+read all of them. It reads the tensor unless ``beta`` is 0. Where ``alpha`` is 0, it reads the factors of
+narrow floats, and those of the smallest batches, which it multiplies by loops of its own; other factors go to
+a BLAS, which does not read them.
 """
 
 from collections.abc import Callable
@@ -71,7 +72,7 @@ def _of_batches(decomposed: Callable[..., Any]) -> Callable[..., Any]:
     ) -> torch.Tensor:
         batches, m, k = rows.shape
         n = columns.shape[2]
-        # bf16 too: PyTorch leaves undefined memory as the result of larger batches, which may be any number
+        # bf16 is computed: PyTorch's result of larger batches is undefined memory, so any number is right
         if alpha == 0 and rows.dtype not in NARROW and m * n * k >= BATCH_LOOPS_LIMIT:
             return _without_product(x, beta, (batches, m, n))
         result: torch.Tensor = decomposed(x, rows, columns, beta=beta, alpha=alpha)

@@ -123,7 +123,8 @@ class TunedParts:
     def _share(self) -> SharedLimits | None:
         """Returns the limits of the next part; None if it is not tuned.
 
-        That is so after ``count`` parts, when nothing of the limits is left, and after ``end``.
+        That is so after ``count`` parts, when no time is left, and after ``end``. Of trials each part gets at
+        least one.
         """
         if not self._left:
             return None

@@ -228,7 +228,7 @@ def _floors_s(
 ) -> tuple[float, ...]:
     """Returns for each member the least seconds that the machine's roofline allows; () where it is not known.
 
-    Also () if a member is no fusion: all other problems are as far from their roofline as each other.
+    Also () if a member is not a fusion: other problems are as far from their roofline as each other.
     """
     if not all(isinstance(member.settings.problem, TextProblem) for member in members):
         return ()

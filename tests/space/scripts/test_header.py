@@ -107,7 +107,7 @@ def test_the_header_reports_people_and_whether_another_alignment_is_slower() -> 
 @pytest.mark.parametrize(
     ("target", "align", "sentence"),
     [
-        ("cpu", "16", "// Operands at multiples of 16 bytes: timed 16 bytes past one of 64. "),
+        ("cpu", "16", "// Operands at multiples of 16 bytes: timed 16 bytes past a multiple of 64. "),
         ("cpu", "64", "// Operands at multiples of 64 bytes. "),
         ("cpu", "any", "// Operands at any address: timed one element past a multiple of 64. "),
         ("cuda:sm_90", "16", ""),

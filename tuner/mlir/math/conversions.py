@@ -119,7 +119,7 @@ def _converted(op: Op) -> Term:
 
 
 def _between_floats(x: Term, target: Type) -> Term:
-    """Returns a float in another float type, rounded once."""
+    """Returns a float in another float type, rounded once. Not for float64 to f32, which LLVM converts."""
     if target == ir.F64Type.get():
         return _single(x).converted("extf", target)
     if str(target) in BYTE_FLOATS:
@@ -155,9 +155,10 @@ def _rounded_to_odd(x: Term) -> Term:
 
 
 def _of_integer(x: Term, name: str) -> Term:
-    """Returns an integer as f32 or float64 of which ``_between_floats`` makes what the integer itself gives.
+    """Returns an integer as f32 or float64, exact up to 53 bits.
 
-    That is exact up to 53 bits. ``name``: of the op of arith that converts it.
+    Of a wider one the 16 lowest bits are joined to a sticky bit, so that rounding to 16 bits or fewer gives
+    what the integer itself gives. ``name``: of the op of arith that converts it.
     """
     convert = name.removeprefix("arith.")
     if x.element.width <= SINGLE_FRACTION + 1:

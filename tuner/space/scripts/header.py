@@ -37,7 +37,7 @@ from tuner.core.text_files import read_text
 
 # dtype of the operands -> instruction set that multiplies tiles of it
 PRODUCTS = {dtype: products.instruction_set for dtype, products in TILE_PRODUCTS.items()}
-# Transform op -> {dtype of the operands: instruction set}; "" is any dtype
+# Transform op -> {dtype of the operands: instruction set}
 OPS = {
     "tuner.amx_block": PRODUCTS,
     "tuner.matrix_block": {"i8": I8MM, "bf16": ARM_BF16},
@@ -81,7 +81,7 @@ def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
     ``dtype``: of the operands; it decides which instruction set an op on matrices or pairs needs.
     """
     code = "\n".join(code_lines(script))
-    needed = {sets.get(dtype, sets.get("")) for op, sets in OPS.items() if op in code}
+    needed = {sets.get(dtype) for op, sets in OPS.items() if op in code}
     for attributes in VNNI_BLOCK.findall(code):
         if IN_128_BITS.search(attributes):
             needed.add(DOTPROD)
@@ -338,7 +338,10 @@ def _operands(provenance: ScriptProvenance) -> list[str]:
     if not provenance.target.is_on_cpu:
         return []
     align = provenance.problem.align
-    where = {"any": ": timed one element past a multiple of 64", "16": ": timed 16 bytes past one of 64"}
+    where = {
+        "any": ": timed one element past a multiple of 64",
+        "16": ": timed 16 bytes past a multiple of 64",
+    }
     text = "at any address" if align == "any" else f"at multiples of {align} bytes"
     if provenance.median_s is not None:
         text += where.get(align, "")
