@@ -151,10 +151,10 @@ def test_the_back_end_computes_groups_and_follows_changed_matrices(operator: Any
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("fresh_back_end")
 def test_groups_of_any_number_of_rows(operator: Any) -> None:
     torch.manual_seed(0)
     module = Experts(operator).eval()
-    tuner.torch.graph_counts(reset=True)
     compiled: Any = torch.compile(module, backend="tuner", dynamic=True)
     with torch.no_grad():
         for rows in (16, 7, 333):

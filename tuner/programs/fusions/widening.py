@@ -56,8 +56,9 @@ def _has_pairs(op: Op) -> bool:
     return elements == {"bf16"} and all(op_of(source, *operations.FREE) is None for source in sources)
 
 
-def _is_narrow(tensor: Value) -> bool:
-    return str(tensor.type.element_type) in NARROW
+def _is_narrow(value: Value) -> bool:
+    """Returns whether a value is a tensor of narrow floats; a number, as a fill has, is not."""
+    return isinstance(value.type, ir.RankedTensorType) and str(value.type.element_type) in NARROW
 
 
 def _replace_convolution(op: Op, wide: Wide, *, keeps: bool) -> None:
