@@ -32,7 +32,6 @@ from tuner.mlir.ir.reading import op_of, walk
 
 OF_TILES = "bf16 x bf16 x f32"  # input, weights and sums of K groups that AMX multiplies
 OF_K_GROUPS = (OF_TILES, "i8 x i8 x i32")
-PAIRED = "bf16"  # whose products AMX adds in pairs
 # attributes of ops of a fusion
 CONTRACTION = "contraction"
 ROOT = "root"
