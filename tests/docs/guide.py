@@ -72,7 +72,9 @@ class Guide:
                 assert not missing, f"not printed: {missing}\n{printed}"
             else:
                 assert block.file is not None, f"a block of {block.language} without a file's name"
-                (self.folder / block.file).write_text(block.text)
+                path = self.folder / block.file
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(block.text)
         return printed
 
     def _run(self, commands: str) -> str:

@@ -113,7 +113,7 @@ def test_a_knob_is_searched_and_bound(tmp_path: Path) -> None:
     shipped = guide.follow((Block("sh", "tuner space matmul 96x96x96 --json"),))
     guide.follow(tuple(block for block in EXTENDING["A strategy"] if block.language not in ("sh", "text")))
     assert json.loads(guide.follow(EXTENDING["A knob"]))["cartesian"] > json.loads(shipped)["cartesian"]
-    strategy = load_strategy("my_tiles", tmp_path / "my_tiles.mlir.j2")
+    strategy = load_strategy("my_tiles", tmp_path / "my_tiles" / "script.mlir.j2")
     binder = Binder((strategy,), Matmul(64, 64, 64), (), threads=1)
     script = binder.bind(Candidate.of("my_tiles", {"tile_m": 2, "tile_n": 16, "unroll_k": 4}))
     assert "tile_sizes [0, 0, 4]" in script.text

@@ -14,6 +14,7 @@ from docs.generators.documents import PRINTED, command_documents, json_type, sto
 from docs.generators.navigation import with_menu
 from docs.generators.page_list import page_list
 from docs.generators.python_api import RETURNED, python_api
+from docs.generators.search_space import search_space
 from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
@@ -68,6 +69,21 @@ def test_the_list_of_pages_for_programs_is_as_it_is_generated_today_and_has_ever
     decisions = set(DOCS.glob("decisions/*.md"))
     listed = [ROOT / page for page in re.findall(r"\]\((.+?)\): \S", text)]
     assert sorted(listed) == sorted(set(DOCS.rglob("[!R]*.md")) - decisions)
+
+
+def test_the_search_space_has_the_entries_of_the_strategies_and_a_new_one_last(tmp_path: Path) -> None:
+    written = (ROOT / "search_space.yaml").read_text()
+    assert written == search_space(written, ROOT / "strategies"), "python -m docs.generators writes it anew"
+    for name in ("b", "a"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "space.yaml").write_text(f"strategies:\n  {name}:\n    ops: [matmul]\n")
+    (tmp_path / "_shared.mlir.j2").touch()
+    text = "# head\nstrategies:\n  b:\n    ops: [old]\n\n  gone:\n    ops: [matmul]\n"
+    entries = "  b:\n    ops: [matmul]\n\n  a:\n    ops: [matmul]\n"
+    assert search_space(text, tmp_path) == f"# head\nstrategies:\n{entries}"
+    (tmp_path / "a" / "space.yaml").write_text("strategies:\n  b:\n    ops: [matmul]\n")
+    with pytest.raises(ValueError, match=r"^strategies/a/space\.yaml: does not begin with strategies\.a$"):
+        search_space(text, tmp_path)
 
 
 def test_every_command_with_its_options_and_every_public_name_and_returned_class_is_listed() -> None:

@@ -23,9 +23,9 @@ from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
-from tuner.space.file.shipped import TEMPLATE_SUFFIX
+from tuner.space.file.shipped import STRATEGY_SCRIPT
 from tuner.space.file.yaml import default_space_file
-from tuner.space.scripts.strategy import Binder, load_strategy, strategy_folder
+from tuner.space.scripts.strategy import Binder, Strategy, strategy_folder
 from tuner.targets.cpu.compiler import CpuCompiler, write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 
@@ -53,9 +53,11 @@ class SampledCandidate:
         return f"{self.problem.key} {self.machine} threads={self.threads} {self.candidate.text}"
 
     def script(self, templates: Path) -> Script:
-        """Returns the script of the templates in a folder. Raises CandidateError."""
+        """Returns the script of the strategies in a folder. Raises CandidateError."""
         name = self.candidate.strategy
-        strategy = load_strategy(name, templates / f"{name}{TEMPLATE_SUFFIX}")
+        text = (templates / name / STRATEGY_SCRIPT).read_text()
+        # as if it lay above its folder, where the templates lie that strategies share
+        strategy = Strategy(name, templates / STRATEGY_SCRIPT, text)
         variables = variables_of(self.problem, _machine(self.machine), self.threads)
         return Binder((strategy,), self.problem, variables, self.threads).bind(self.candidate)
 
@@ -76,9 +78,9 @@ def machine_code(llvm_text: str) -> bytes:
 
 def sampled(count: int, seed: int, strategy: str = "") -> Iterator[SampledCandidate]:
     """Yields ``count`` candidates of each strategy whose name begins with ``strategy``, "" for all."""
-    names = sorted(file.name.removesuffix(TEMPLATE_SUFFIX) for file in strategy_folder().iterdir())
+    names = sorted(file.parent.name for file in strategy_folder().glob(f"*/{STRATEGY_SCRIPT}"))
     for name in names:
-        if name.startswith(strategy) and not name.startswith("_"):
+        if name.startswith(strategy):
             rng = np.random.default_rng((seed, zlib.crc32(name.encode())))
             yield from itertools.islice(_of_strategy(name, rng), count)
 

@@ -82,26 +82,32 @@ def test_targets_report_what_works_and_why_not(tuner: Tuner) -> None:
     assert tuner("targets --json").json == documents
 
 
-NAMES = ("mine.mlir.j2", "mine.yaml", "test_mine.py")
+NAMES = ("script.mlir.j2", "space.yaml", "test_mine.py")
 
 
 def test_three_files_are_written_and_their_space_can_be_asked_at_once(tuner: Tuner, tmp_path: Path) -> None:
     done = tuner.done("new-strategy mine --folder", str(tmp_path))
-    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(NAMES)
-    assert f"--space {tmp_path / 'mine.yaml'} --strategy mine" in done.out
-    assert done.err == "".join(f"wrote {tmp_path / name}\n" for name in NAMES)
-    listed = tuner("strategies --space", str(tmp_path / "mine.yaml"), "--json").json
+    own = tmp_path / "mine"
+    assert sorted(own.rglob("*")) == sorted(own / name for name in NAMES)
+    assert f"--space {own / 'space.yaml'} --strategy mine" in done.out
+    assert done.err == "".join(f"wrote {own / name}\n" for name in NAMES)
+    listed = tuner("strategies --space", str(own / "space.yaml"), "--json").json
     assert (listed[0]["name"], listed[0]["knobs"]) == ("mine", ["tile_m", "tile_n", "unroll_k"])
 
 
 def test_no_file_is_replaced_and_json_names_those_written(tuner: Tuner, tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("mine")
+    own = tmp_path / "mine"
+    own.write_text("mine")
+    assert f"{own}: exists, and is not a folder" in tuner.refused("new-strategy mine --folder", str(tmp_path))
+    own.unlink()
+    own.mkdir()
+    (own / "space.yaml").write_text("mine")
     done = tuner("new-strategy mine --folder", str(tmp_path))
-    assert (done.code, [path.name for path in tmp_path.iterdir()]) == (2, ["mine.yaml"])
-    assert "mine.yaml: exists, and is not replaced" in done.err
-    (tmp_path / "mine.yaml").unlink()
+    assert (done.code, [path.name for path in own.iterdir()]) == (2, ["space.yaml"])
+    assert "space.yaml: exists, and is not replaced" in done.err
+    (own / "space.yaml").unlink()
     done = tuner("new-strategy mine --folder", str(tmp_path), "--json")
-    assert done.json == {"strategy": "mine", "files": [str(tmp_path / name) for name in NAMES]}
+    assert done.json == {"strategy": "mine", "files": [str(own / name) for name in NAMES]}
 
 
 # Constraints that failed trials suggest.

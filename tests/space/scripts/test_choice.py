@@ -112,7 +112,11 @@ def test_no_word_chooses_all_a_name_one_and_a_path_a_script(space_file: SpaceFil
     first, mine = ChosenStrategy("first"), ChosenStrategy("mine", tmp_path / "mine.mlir.j2")
     path = tmp_path / "my schedule.mlir"
     path.write_text("module {}  // @__transform_main")
+    template = tmp_path / "mine" / "script.mlir.j2"
+    template.parent.mkdir()
+    template.write_text("module {}")
     assert choose((), space_file) == (first, mine)
+    assert choose((str(template),), space_file) == (ChosenStrategy("mine", template),)
     assert choose(("first", "first"), space_file) == (first,)
     assert choose((str(path),), space_file) == (ChosenStrategy("my_schedule", path),)
 

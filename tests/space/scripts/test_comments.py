@@ -5,11 +5,12 @@ import re
 import pytest
 
 from tests.support.sampled_candidates import SampledCandidate, sampled
+from tuner.space.file.shipped import STRATEGY_SCRIPT
 from tuner.space.scripts.header import COLUMNS
 from tuner.space.scripts.strategy import strategy_folder
 
 COUNT = 10  # of each strategy
-NAMES = sorted(file.name.split(".")[0] for file in strategy_folder().glob("[!_]*.mlir.j2"))
+NAMES = sorted(file.parent.name for file in strategy_folder().glob(f"*/{STRATEGY_SCRIPT}"))
 LARGE_SPACES = (
     "matmul_gpu_simt",
     "attention_cpu",

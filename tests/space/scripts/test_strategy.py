@@ -17,6 +17,7 @@ from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.payload.partitions import partitions_in
 from tuner.space.file.reading import load_space_file, parse_space
+from tuner.space.file.shipped import STRATEGY_SCRIPT, STRATEGY_SPACE
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import Binder, Strategy, load_strategy, strategy_folder
 
@@ -93,8 +94,16 @@ def test_what_a_template_includes_is_in_its_hash_of_its_own_folder_first_then_sh
     assert bind("{% from '_matmul_cpu.mlir.j2' import op with context %}{{ op }}", folder=tmp_path) == "!op\n"
 
 
+def test_a_script_in_the_folder_of_its_name_is_named_with_it_and_shipped_ones_share_templates() -> None:
+    own = Strategy("mine", Path("any", "mine", STRATEGY_SCRIPT), "{{ tile_k }}")
+    with pytest.raises(CandidateError, match=r"^mine/script\.mlir\.j2: 'tile_k' is undefined$"):
+        Binder((own,), Matmul(8, 8, 8), (), 1).bind(Candidate.of("mine", {}))
+    assert own.folder == Path("any", "mine")
+    assert {load_strategy(name).folder for name in SHIPPED} == {strategy_folder()}
+
+
 def test_an_unreadable_strategy_file_is_named_and_a_template_known_by_its_suffix(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"none\.mlir\.j2: cannot be read .*strategy none"):
+    with pytest.raises(UsageError, match=r"none/script\.mlir\.j2: cannot be read .*strategy none"):
         load_strategy("none")
     binary = tmp_path / "binary.mlir"
     binary.write_bytes(b"\xff\xfe")
@@ -106,8 +115,8 @@ def test_an_unreadable_strategy_file_is_named_and_a_template_known_by_its_suffix
 
 
 def test_every_shipped_template_is_a_strategy_that_begins_with_a_description() -> None:
-    names = {path.name.removesuffix(".mlir.j2") for path in strategy_folder().glob("*.mlir.j2")}
-    assert {name for name in names if not name.startswith("_")} == set(SHIPPED)
+    for file in (STRATEGY_SCRIPT, STRATEGY_SPACE):
+        assert {path.parent.name for path in strategy_folder().glob(f"*/{file}")} == set(SHIPPED)
     for name in SHIPPED:
         assert re.match(r"\{#- (\S+\s+){3}", load_strategy(name).text)
 
@@ -146,9 +155,9 @@ def test_importing_a_value_or_a_template_imports_no_compiler(module: str) -> Non
 
 def test_starter_files_name_each_other_and_every_knob_and_leave_nothing_to_be_filled_in() -> None:
     template, space, test = starter_files("mine", ())
-    assert (template.name, space.name, test.name) == ("mine.mlir.j2", "mine.yaml", "test_mine.py")
-    assert "template: mine.mlir.j2" in space.text
-    assert 'with_name("mine.yaml")' in test.text
+    assert (template.name, space.name, test.name) == ("script.mlir.j2", "space.yaml", "test_mine.py")
+    assert "template: script.mlir.j2" in space.text
+    assert 'with_name("space.yaml")' in test.text
     compile(test.text, test.name, "exec")
     assert not [file.name for file in (template, space, test) if "NAME" in file.text]
     (entry,) = parse_space(space.text.replace("extends: default\n", ""), space.name).strategies

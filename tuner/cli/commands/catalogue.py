@@ -35,6 +35,7 @@ from tuner.results.constraint_suggestions import problem_and_target, suggestions
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import feasible_text, wrapped
 from tuner.space.file.reading import load_space_file
+from tuner.space.file.shipped import STRATEGY_SCRIPT, STRATEGY_SPACE
 from tuner.space.file.yaml import default_space_file
 from tuner.targets.backends import REPLAY_STATUS, resolve_target
 from tuner.tuning.pretuned import shipped_text
@@ -51,8 +52,8 @@ if TYPE_CHECKING:
     from tuner.targets.target import Plan
 PLACEHOLDER = "NAME"  # in the files below tuner/space/scripts/starter
 STARTER_FILES = {
-    "strategy.mlir.j2": "{name}.mlir.j2",
-    "space.yaml": "{name}.yaml",
+    STRATEGY_SCRIPT: STRATEGY_SCRIPT,
+    STRATEGY_SPACE: STRATEGY_SPACE,
     "test_strategy.py.txt": "test_{name}.py",
 }
 
@@ -312,25 +313,29 @@ def targets(context: click.Context, as_json: bool) -> None:
     "--folder",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
-    help="Where to write. Default: the current folder.",
+    help="Where to write the folder NAME. Default: the current folder.",
 )
 @json_option
 def new_strategy(name: str, folder: Path, as_json: bool) -> None:
-    """Writes three starter files of a custom strategy, which work: script template, search space, test.
+    """Writes a custom strategy that works, a folder of three files: script template, search space, test.
 
     Example: tuner new-strategy my_tiles
     """
     shipped = load_space_file(default_space_file()).strategies
-    files = {folder / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
+    own = folder / name
+    files = {own / file.name: file.text for file in starter_files(name, tuple(e.name for e in shipped))}
     for path in files:
         if path.exists():
             raise UsageError(f"{path}: exists, and is not replaced")
     if not folder.is_dir():
         raise UsageError(f"--folder: no such folder: {folder}")
+    if own.exists() and not own.is_dir():
+        raise UsageError(f"{own}: exists, and is not a folder")
+    own.mkdir(exist_ok=True)
     for path, text in files.items():
         write_atomically(path, text.encode())
         print(f"wrote {path}", file=sys.stderr)
-    space, test = (shlex.quote(str(folder / file)) for file in (f"{name}.yaml", f"test_{name}.py"))
+    space, test = (shlex.quote(str(own / file)) for file in (STRATEGY_SPACE, f"test_{name}.py"))
     print_found(
         as_json,
         {"strategy": name, "files": list(map(str, files))},

@@ -6,6 +6,9 @@ from pathlib import Path
 SHIPPED_FILE = Path(__file__).parents[2] / "search_space.yaml"
 PLAIN_SUFFIX = ".mlir"  # of a script whose knobs are transform.tune ops
 TEMPLATE_SUFFIX = ".mlir.j2"
+# Files of a strategy in the folder of its name: its template, and its entry as a search-space file
+STRATEGY_SCRIPT = f"script{TEMPLATE_SUFFIX}"
+STRATEGY_SPACE = "space.yaml"
 SCRIPTS = (PLAIN_SUFFIX, TEMPLATE_SUFFIX)  # which --strategy takes in place of a name
 OR_SCRIPT = "or the path of a .mlir script"
 STRATEGIES = "\nstrategies:\n"  # the line above them

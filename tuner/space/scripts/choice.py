@@ -19,7 +19,7 @@ from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, spaces_for
-from tuner.space.file.shipped import OR_SCRIPT, PLAIN_SUFFIX, SCRIPTS, TEMPLATE_SUFFIX
+from tuner.space.file.shipped import OR_SCRIPT, PLAIN_SUFFIX, SCRIPTS, STRATEGY_SCRIPT, TEMPLATE_SUFFIX
 from tuner.space.file.yaml import default_space_file
 from tuner.space.projection import projected
 from tuner.space.scripts.header import is_exported, provenance_file, read_provenance
@@ -185,7 +185,10 @@ def _of_option(option: str, space_file: SpaceFile, libraries: tuple[Path, ...]) 
         known = [entry.name for entry in space_file.strategies]
         raise unknown_strategy("strategy", option, known, OR_SCRIPT)
     path = Path(option).absolute()
-    name = re.sub(r"\W", "_", path.name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
+    file_name = path.name
+    if file_name == STRATEGY_SCRIPT:  # of a strategy in the folder of its name
+        file_name = path.parent.name
+    name = re.sub(r"\W", "_", file_name.removesuffix(TEMPLATE_SUFFIX).removesuffix(PLAIN_SUFFIX))
     chosen = ChosenStrategy(name, path)
     if not _is_plain(chosen) and all(entry.name != name for entry in space_file.strategies):
         raise UsageError(

@@ -29,7 +29,7 @@ from tuner.core.runs import ChosenStrategy
 from tuner.core.text_files import read_text, replace_file
 from tuner.payload.cpu import has_epilogue, zero
 from tuner.payload.partitions import partition, partitions_comment
-from tuner.space.file.shipped import TEMPLATE_SUFFIX
+from tuner.space.file.shipped import STRATEGY_SCRIPT, TEMPLATE_SUFFIX
 from tuner.space.scripts.guard import guard, guard_name
 from tuner.space.scripts.header import within_columns
 
@@ -56,9 +56,27 @@ class Strategy:
         """True if the script is a Jinja2 template; False if its knobs are ``transform.tune`` ops."""
         return self.path.name.endswith(TEMPLATE_SUFFIX)
 
+    @property
+    def file_name(self) -> str:
+        """Returns the file's name for messages, with the folder that the strategy is named after, if any."""
+        if self.path.name == STRATEGY_SCRIPT:
+            return f"{self.path.parent.name}/{STRATEGY_SCRIPT}"
+        return self.path.name
+
+    @property
+    def folder(self) -> Path:
+        """Returns the folder whose templates the script can import; shipped strategies share theirs."""
+        own = self.path.parent
+        if own.parent == strategy_folder():
+            return own.parent
+        return own
+
 
 def strategy_folder() -> Path:
-    """Returns the folder of the shipped strategies' scripts inside the installed package."""
+    """Returns the folder of the shipped strategies inside the installed package.
+
+    Each has a folder of its name in it; templates that they share lie next to these.
+    """
     return Path(str(files("tuner") / "strategies"))
 
 
@@ -68,7 +86,7 @@ def load_strategy(name: str, path: Path | None = None, *, reopens: bool = False)
     ``reopens``: knobs whose value the script selects get all their options again; sentences with numbers are
     removed from its comments.
     """
-    source = path or strategy_folder() / f"{name}{TEMPLATE_SUFFIX}"
+    source = path or strategy_folder() / name / STRATEGY_SCRIPT
     text = read_text(source, f"the script of strategy {name}", hint="tuner new-strategy NAME writes one")
     if reopens:
         text = COMMENTS.sub(_without_numbers, SELECTED.sub(r"\1", text))
@@ -179,11 +197,11 @@ class Binder:
     def _render(self, strategy: Strategy, candidate: Candidate) -> str:
         try:
             partitions = self._partitions(candidate)
-            body = _join(_template(strategy.path.parent, strategy.text).generate(**self.names_for(candidate)))
+            body = _join(_template(strategy.folder, strategy.text).generate(**self.names_for(candidate)))
         except Exception as error:  # a template is a program: it may raise anything
             said = reason_of(defect_line(error) if isinstance(error, MemoryError) else error)
             reason = said or type(error).__name__
-            raise CandidateError(Stage.BIND, f"{strategy.path.name}: {reason}") from error
+            raise CandidateError(Stage.BIND, f"{strategy.file_name}: {reason}") from error
         header = partitions_comment(partitions) + "\n" if len(partitions) > 1 else ""
         return header + within_columns(body.strip()) + "\n"
 
