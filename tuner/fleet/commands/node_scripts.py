@@ -17,6 +17,7 @@ from tuner.core.errors import UsageError
 from tuner.core.passwords import has_secret
 from tuner.fleet.server import server_of
 from tuner.results.database_name import VARIABLE, which_database
+from tuner.results.output.templates import template_environment
 
 DRAIN_S: Final = 120  # from the first signal until a node is killed: time to finish its current work
 LOCAL_HOSTS: Final = ("", "localhost", "127.0.0.1", "::1")
@@ -150,16 +151,8 @@ def ssh_lines(command: NodeCommand, hosts: tuple[str, ...]) -> str:
 
 def _rendered(template: str, **values: object) -> str:
     """Returns the text of a template of this package; its filters quote a word of a shell, or of YAML."""
-    import jinja2  # not at start-up
-
-    environment = jinja2.Environment(  # noqa: S701 - scripts are written, no HTML
-        loader=jinja2.PackageLoader(__package__),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {"shell": shlex.quote, "yaml": json.dumps}  # JSON is YAML
+    filters: dict[str, Callable[..., str]] = {"shell": shlex.quote, "yaml": json.dumps}  # JSON is YAML
+    environment = template_environment(__package__, filters)
     return environment.get_template(f"{template}.j2").render(**values)
 
 

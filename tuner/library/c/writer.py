@@ -9,7 +9,7 @@ import math
 import re
 import struct
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from operator import attrgetter
 from pathlib import Path
 from textwrap import indent
@@ -45,6 +45,7 @@ from tuner.library.c.packed import PackedArray, PackedKernel, compile_packed
 from tuner.library.c.row_covers import covered_ranges
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
+from tuner.results.output.templates import template_environment
 from tuner.targets.cpu.compiler import write_object
 from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.version import __version__
@@ -105,14 +106,7 @@ def rendered(template: str, **values: object) -> bytes:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    environment = jinja2.Environment(  # noqa: S701 - C is written, no HTML
-        loader=jinja2.PackageLoader(__package__),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
-    environment.filters |= {
+    filters: dict[str, Callable[..., object]] = {
         "array_initializer": array_initializer,
         "accumulated": lambda function: epilogue_lines(function.problem, function.accumulator_type, WIDENED),
         "as_double": lambda text, dtype: AS_DOUBLE.get(dtype, "(double){}").format(text),
@@ -132,7 +126,7 @@ def _templates() -> jinja2.Environment:
         "rounded": lambda text, dtype: TO_BITS.get(dtype, "{}").format(text),
         "widened": lambda text, dtype: WIDENED.get(dtype, "{}").format(text),
     }
-    return environment
+    return template_environment(__package__, filters)
 
 
 def parameters(function: CFunction, *, has_batch: bool = True) -> str:

@@ -15,5 +15,6 @@ __all__ = [
     "progress",
     "run_result",
     "tables",
+    "templates",
     "trial_facts",
 ]

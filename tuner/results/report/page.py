@@ -32,6 +32,7 @@ from tuner.results.explanations import pass_seconds
 from tuner.results.output.files import write_atomically
 from tuner.results.output.formatting import gflop_per_s, initial_configurations_text, knobs_text, speed_text
 from tuner.results.output.run_result import counts_text, idle_text
+from tuner.results.output.templates import template_environment
 from tuner.results.report import RUNS_SHOWN
 from tuner.results.report.campaign_section import campaign_section_of, choice_rows, share_text
 from tuner.results.report.content import (
@@ -89,17 +90,12 @@ def page_html(report: Report) -> str:
 
 @functools.cache
 def _templates() -> jinja2.Environment:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader(__package__),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
+    return template_environment(
+        __package__,
+        {function.__name__: function for function in FILTERS},
+        is_html=True,
         finalize=lambda value: number(value) if isinstance(value, float) else value,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
     )
-    environment.filters |= {function.__name__: function for function in FILTERS}
-    return environment
 
 
 def _source(templates: jinja2.Environment, name: str) -> str:
