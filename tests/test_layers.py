@@ -100,7 +100,7 @@ NARROWER: Table = {
     "space/recorded": ("core",),
     "space/scripts/schedule": ("core", "mlir", "payload"),
     "space/scripts/knobs": ("core", "mlir"),
-    "space/scripts": ("core", "payload"),
+    "space/scripts": ("core", "mlir/cpu/needed_instructions", "payload"),
     "targets/gpu/sass": ("core", "search"),
 }
 # What a pure package may not import.

@@ -154,6 +154,16 @@ def text(op: Op, name: str, default: str) -> str:
     return default
 
 
+def attributes_of(op: Op) -> dict[str, int | str]:
+    """Returns the attributes of a transform op that are integers or strings: name -> value."""
+    values: dict[str, int | str] = {}
+    attributes = op.operation.attributes
+    for name in attributes:
+        if isinstance(attributes[name], ir.IntegerAttr | ir.StringAttr):
+            values[name] = attributes[name].value
+    return values
+
+
 def integer_list(op: Op, name: str) -> tuple[int, ...]:
     """Returns the integers of the attribute ``name`` (array<i64>) of a transform op; () if it is absent."""
     attributes = op.operation.attributes

@@ -18,13 +18,13 @@ from tuner.core.records import Verdict
 from tuner.core.runs import Run
 from tuner.core.serialization import utc_text
 from tuner.core.trials import StoredTrial
+from tuner.mlir.cpu.needed_instructions import script_instructions
 from tuner.space.file.reading import parse_space, spaces_for
 from tuner.space.scripts.header import (
     BaselineMedian,
     ScriptProvenance,
     code_lines,
     custom_ops,
-    instructions_needed,
     provenance_file,
     provenance_text,
     script_with_header,
@@ -171,7 +171,7 @@ def provenance_of(store: "Store", trial: StoredTrial) -> ScriptProvenance:
         target=record.target,
         threads=trial.threads,
         machine=trial.machine.name,
-        needs=instructions_needed(trial.script_text, record.problem.multiplied_dtype),
+        needs=script_instructions(trial.script_text, record.problem.multiplied_dtype),
         strategy=record.candidate.strategy,
         knobs=record.candidate.choices,
         median_s=None if time is None else time.median_s,

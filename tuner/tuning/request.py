@@ -18,6 +18,7 @@ from tuner.core.queries import TaskQuery
 from tuner.core.requests import TIMED_SAMPLER, RunRequest, require_budget, require_number
 from tuner.core.runs import Run, RunSettings
 from tuner.core.trials import Proposal
+from tuner.mlir.cpu.needed_instructions import script_instructions
 from tuner.payload.reference import reference_bytes
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.shipped import PLAIN_SUFFIX
@@ -86,7 +87,6 @@ def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
 
     Templates are not checked here: they may choose their ops by the machine.
     """
-    from tuner.space.scripts.header import instructions_needed  # not at start-up
     from tuner.space.scripts.strategy import load_chosen  # not at start-up
 
     if not settings.target.has_machine:
@@ -94,7 +94,7 @@ def require_scripts_offered(backends: Backends, settings: RunSettings) -> None:
     for chosen in settings.strategies:
         if chosen.path is not None and chosen.path.name.endswith(PLAIN_SUFFIX):
             script = load_chosen(chosen).text
-            needs = instructions_needed(script, settings.problem.multiplied_dtype)
+            needs = script_instructions(script, settings.problem.multiplied_dtype)
             require_offered(backends, settings.target, needs, chosen.path.name)
 
 

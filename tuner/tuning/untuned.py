@@ -20,7 +20,8 @@ from tuner.core.problem_classes import MatmulProblem
 from tuner.core.problem_documents import ProblemDocument
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import encode, utc_text
-from tuner.space.scripts.header import ScriptProvenance, custom_ops, instructions_needed
+from tuner.mlir.cpu.needed_instructions import script_instructions
+from tuner.space.scripts.header import ScriptProvenance, custom_ops
 from tuner.targets.backends import Backends
 from tuner.targets.target import Bind, Plan, Target
 from tuner.tuning.pretuned import class_of, shipped_picks, speed_text
@@ -76,7 +77,7 @@ class UntunedChoice:
             target=settings.target,
             threads=settings.threads,
             machine=self.machine.name,
-            needs=instructions_needed(self.script.text, settings.problem.multiplied_dtype),
+            needs=script_instructions(self.script.text, settings.problem.multiplied_dtype),
             strategy=self.candidate.strategy,
             knobs=self.candidate.choices,
             median_s=None,

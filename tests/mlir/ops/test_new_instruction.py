@@ -20,7 +20,7 @@ from tuner.core.fusions import CONTRACTION, CONVOLUTION
 from tuner.core.machine import variables_of
 from tuner.core.quantization import WeightFormat
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.cpu_ops.products import INSTRUCTIONS, Products
+from tuner.mlir.cpu_ops.instructions import INSTRUCTIONS, Products
 from tuner.mlir.ir.building import piece, value
 from tuner.mlir.ir.dot_products import as_type
 from tuner.mlir.reference.fusion_reference import evaluate, worst_error

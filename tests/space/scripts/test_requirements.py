@@ -5,19 +5,22 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.golden_hashes.candidates import GoldenCandidate, build, golden_candidates
 from tests.library.values import product, script_of
 from tests.support.llvm_tools import MLIR_OPT, NO_MLIR_OPT, apply_by_stock
 from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tuner.core.errors import CandidateError
+from tuner.core.instruction_sets import AVX512_BF16
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
+from tuner.mlir.cpu.needed_instructions import instructions_needed, script_instructions
 from tuner.payload.cpu import payload_mlir
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.partitions import partitions_in
 from tuner.payload.scratch import Scratch
-from tuner.space.scripts.header import custom_ops, instructions_needed
+from tuner.space.scripts.header import custom_ops
 
 pytestmark = pytest.mark.mlir
 AMX = '"tuner.amx_block"(%block) {tiles_m = 2 : i64} : (!transform.any_op) -> ()'
@@ -26,6 +29,9 @@ WORDS = VNNI.replace("}}", ", words = 1 : i64}}")
 QUANTIZED = '"tuner.quantized_matmul"(%f) {{scheme = "dots", lanes = {} : i64{}}} : (!transform.any_op) -> ()'
 PAIRS = '"tuner.pair_block"(%block) {{tile_m = 6 : i64, dots = {} : i64}} : (!transform.any_op) -> ()'
 MATRICES = '"tuner.matrix_block"(%block) {tile_m = 8 : i64} : (!transform.any_op) -> ()'
+CONVOLUTION = (
+    '"tuner.convolution_block"(%f) {{along = "filters", lanes = {} : i64}} : (!transform.any_op) -> ()'
+)
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 
 
@@ -54,6 +60,17 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
         (MATRICES, "bf16", ("arm-bf16",)),
         (MATRICES, "i8", ("i8mm",)),
         (PAIRS.format(1).replace("dots", "lanes = 4 : i64, dots"), "bf16", ("arm-bf16",)),
+        (VNNI.format('4 : i64, instruction = "smmla", words = 0'), "i8", ("i8mm",)),
+        (VNNI.format('8 : i64, instruction = "vpmaddwd", words = 0'), "i8", ("avx2",)),
+        (PAIRS.format('1 : i64, instruction = "fma", lanes = 16'), "bf16", ()),
+        (QUANTIZED.format(4, ""), "f32", ("dotprod",)),
+        (QUANTIZED.format(16, "").replace("dots", "singles"), "f32", ("avx512",)),
+        (QUANTIZED.format(16, "").replace("dots", "tiles"), "i8", ("amx-int8", "avx512")),
+        (CONVOLUTION.format(16), "f32", ()),
+        (CONVOLUTION.format(16), "bf16", ("avx512-bf16",)),
+        (CONVOLUTION.format(8), "bf16", ()),
+        (CONVOLUTION.format(8), "i8", ("vnni",)),
+        (CONVOLUTION.format(4), "i8", ("dotprod",)),
         (PATTERN.format("amx"), "i8", ("amx-int8",)),
         (PATTERN.format("packed_type"), "bf16", ("avx512-bf16",)),
         (PATTERN.format("packed_type"), "f32", ()),
@@ -61,7 +78,22 @@ PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
     ],
 )
 def test_ops_decide_what_a_script_needs_sorted(line: str, dtype: str, needs: tuple[str, ...]) -> None:
-    assert instructions_needed(f"module {{\n{line}\n}}\n", dtype) == needs
+    assert script_instructions(f"module {{\n{line}\n}}\n", dtype) == needs
+
+
+ON_CPU = [golden for golden in golden_candidates() if golden.target.is_on_cpu]
+NARROW = [golden for golden in ON_CPU if golden.problem.multiplied_dtype in ("bf16", "i8")]
+
+
+@pytest.mark.parametrize("golden", NARROW, ids=lambda golden: f"{golden.number} {golden.candidate.strategy}")
+def test_a_script_needs_what_its_code_needs(golden: GoldenCandidate) -> None:
+    candidate = build(golden)
+    needs = set(script_instructions(candidate.script.text, golden.problem.multiplied_dtype))
+    code = candidate.artifact.code.text
+    of_code = set(instructions_needed(code))
+    if "llvm.fptrunc" in code:  # to bf16, as the processor here does it
+        of_code -= {AVX512_BF16} - needs
+    assert needs == of_code
 
 
 def test_custom_ops_are_found_in_code_and_not_in_comments() -> None:

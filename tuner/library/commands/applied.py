@@ -17,8 +17,9 @@ from tuner.core.processors import processor_of, require_instructions
 from tuner.core.serialization import encode
 from tuner.library.contraction_report import contraction_reports, payload_contractions
 from tuner.library.header import is_library, read_document
+from tuner.mlir.cpu.needed_instructions import script_instructions
 from tuner.runtime.workers.worker import call_in_child
-from tuner.space.scripts.header import instructions_needed, provenance_file, read_provenance
+from tuner.space.scripts.header import provenance_file, read_provenance
 from tuner.space.scripts.strategy import linked_text
 
 if TYPE_CHECKING:
@@ -46,11 +47,11 @@ def apply_script(context: click.Context, script_text: str, payload_text: str) ->
         link = partial(linked_text, script_text, script.name, params["libraries"])
         script_text = call_in_child("apply", link, TIMEOUT_S, is_named=False)
     backends = backends_of(context)
-    # an op on matrices or pairs of narrow numbers is of bf16 or i8: of i8 where the payload has no bf16
-    narrow_dtype = "i8"
-    if "bf16" in payload_text:
-        narrow_dtype = "bf16"
-    needs = instructions_needed(script_text, narrow_dtype)
+    dtype = "f32"
+    for narrow in ("i8", "bf16"):
+        if narrow in payload_text:
+            dtype = narrow
+    needs = script_instructions(script_text, dtype)
     if needs:
         require_instructions(_result_machine(backends, cpu, script, script_text), needs, script.name)
     if is_library(script_text):

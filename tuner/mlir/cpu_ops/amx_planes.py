@@ -20,7 +20,7 @@ from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops.amx_products import TilePanel, TileProducts
 from tuner.mlir.cpu_ops.amx_tiles import PackedTiles
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
-from tuner.mlir.cpu_ops.products import AmxProducts
+from tuner.mlir.cpu_ops.instructions import AmxProducts
 from tuner.mlir.cpu_ops.vnni_packing import (
     HALF_BITS,
     HIGH,

@@ -7,7 +7,7 @@ from typing import final
 from tuner.mlir.bindings import Type, Value, ir
 from tuner.mlir.cpu_ops import amx_packing, amx_tiles
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul
-from tuner.mlir.cpu_ops.products import AmxProducts
+from tuner.mlir.cpu_ops.instructions import AmxProducts
 from tuner.mlir.cpu_ops.register_block import multiplied_by_columns
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights
 from tuner.mlir.cpu_ops.vnni_packing import K_GROUPS, BlockExtent, KGroupSource

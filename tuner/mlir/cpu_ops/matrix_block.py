@@ -2,7 +2,8 @@
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op
-from tuner.mlir.cpu_ops.products import AARCH64_LANES, INSTRUCTIONS
+from tuner.mlir.cpu.needed_instructions import AARCH64_LANES
+from tuner.mlir.cpu_ops.instructions import INSTRUCTIONS
 from tuner.mlir.cpu_ops.register_block import RegisterTile, multiply_blocks
 from tuner.mlir.dialect import InPlaceOp, attribute
 

@@ -9,7 +9,7 @@
     "scaled"   Scaled                 f32, weights scaled before       fused multiply-add
     "tiles"    TileBytes, TilePairs   i8 of quantized A, or bf16       AMX
 
-A scheme unpacks; its instruction is an object of ``tuner.mlir.cpu_ops.products``, as of any other product.
+A scheme unpacks; its instruction is an object of ``tuner.mlir.cpu_ops.instructions``, as of other products.
 A run is the elements of K whose sum is scaled at once; a step is the rows of K that one row of packed weights
 has; a factor is what one instruction multiplies; a span is the steps whose products are summed in narrow
 registers before these are added to the sums (``tuner.mlir.cpu_ops.quantized_product``).
@@ -27,13 +27,13 @@ from tuner.core.fusions import FUSION_ENTRY
 from tuner.core.packings import NIBBLE_ROWS
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Type, Value, ir
-from tuner.mlir.cpu_ops.products import (
+from tuner.mlir.cpu.needed_instructions import AARCH64_LANES
+from tuner.mlir.cpu_ops.instructions import (
     AmxProducts,
     DotSums,
     Products,
     SingleProducts,
     products_of,
-    usual_of_bytes,
 )
 from tuner.mlir.cpu_ops.vnni_packing import as_words
 from tuner.mlir.dialect import InPlaceOp, attribute, text
@@ -423,12 +423,11 @@ def scheme_of(op: InPlaceOp, tile: QuantizedTile, operands: QuantizedOperands) -
         of_singles = Scaled if tile.scheme == SCALED else Singles
         return of_singles(tile, operands, SingleProducts.of(tile.lanes, "f32"))
     if tile.scheme == PAIRS:
-        products = products_of(op, "bf16", tile.lanes, "vdpbf16ps")
+        products = products_of(op, "bf16", tile.lanes)
+    elif tile.words and tile.lanes != AARCH64_LANES and operands.format.bits < BYTE_BITS:
+        return NibbleWords(tile, operands)
     else:
-        usual = usual_of_bytes(tile.lanes, words=bool(tile.words))
-        if usual == "vpmaddwd" and operands.format.bits < BYTE_BITS:
-            return NibbleWords(tile, operands)
-        products = products_of(op, "i8", tile.lanes, usual)
+        products = products_of(op, "i8", tile.lanes)
     if isinstance(products, Refusal):
         return products
     if products.rows > 1:

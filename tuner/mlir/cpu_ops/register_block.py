@@ -3,7 +3,7 @@
     strips > panels > K, or panels > strips > K     the loops, outermost first, by ``panels_first``
 
 A strip is packed, where its rows must be, before it is multiplied. A step along K is a K group: as many
-elements as one sum takes at a time (``tuner.mlir.cpu_ops.products``).
+elements as one sum takes at a time (``tuner.mlir.cpu_ops.instructions``).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.cpu_ops import vnni_packing
 from tuner.mlir.cpu_ops.buffer_matmul import BufferMatmul, buffer_matmuls
-from tuner.mlir.cpu_ops.products import Products
+from tuner.mlir.cpu_ops.instructions import Products
 from tuner.mlir.cpu_ops.vector_lanes import store_lanes
 from tuner.mlir.cpu_ops.vnni_operands import (
     KGroupWeights,

@@ -1,13 +1,13 @@
 """``tuner.vnni_block`` and ``tuner.pair_block``: matmuls of i8 or bf16 buffers as products of K groups.
 
-A K group is 32 bits: two bf16 or four i8, adjacent along K (``tuner.mlir.cpu_ops.products``).
+A K group is 32 bits: two bf16 or four i8, adjacent along K (``tuner.mlir.cpu_ops.instructions``).
 """
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op
-from tuner.mlir.cpu_ops.products import products_of, usual_of_bytes, usual_of_pairs
+from tuner.mlir.cpu_ops.instructions import products_of
 from tuner.mlir.cpu_ops.register_block import RegisterTile, multiply_blocks
-from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.dialect import InPlaceOp
 
 
 class PairBlockOp(InPlaceOp, name="pair_block"):
@@ -44,8 +44,7 @@ class PairBlockOp(InPlaceOp, name="pair_block"):
         tile = RegisterTile.of(self)
         if isinstance(tile, Refusal):
             return tile
-        usual = usual_of_pairs(tile.lanes, dots=bool(attribute(self, "dots", 0)))
-        products = products_of(self, "bf16", tile.lanes, usual)
+        products = products_of(self, "bf16", tile.lanes)
         if isinstance(products, Refusal):
             return products
         return multiply_blocks(self, function, tile, {"bf16": products})
@@ -101,8 +100,7 @@ class VnniBlockOp(InPlaceOp, name="vnni_block"):
         tile = RegisterTile.of(self)
         if isinstance(tile, Refusal):
             return tile
-        usual = usual_of_bytes(tile.lanes, words=bool(attribute(self, "words", 0)))
-        products = products_of(self, "i8", tile.lanes, usual)
+        products = products_of(self, "i8", tile.lanes)
         if isinstance(products, Refusal):
             return products
         return multiply_blocks(self, function, tile, {"i8": products})

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from tuner.mlir.bindings import Value, ir
-from tuner.mlir.cpu_ops.products import Products
+from tuner.mlir.cpu_ops.instructions import Products
 from tuner.mlir.cpu_ops.vnni_operands import KGroupWeights, packed_k_groups
 from tuner.mlir.cpu_ops.vnni_packing import (
     BlockExtent,
@@ -79,7 +79,7 @@ class KGroupRows:
 class KGroupStrip:
     """``rows`` rows of A from row ``first`` on; methods create the code that packs and loads their K groups.
 
-    A K group is the elements along K that one sum takes at a time (``tuner.mlir.cpu_ops.products``).
+    A K group is the elements along K that one sum takes at a time (``tuner.mlir.cpu_ops.instructions``).
     """
 
     of: KGroupRows

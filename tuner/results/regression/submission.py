@@ -23,12 +23,13 @@ from tuner.core.queries import TrialQuery
 from tuner.core.round_quality import Evidence
 from tuner.core.runs import JUDGED, NO_FILE, ChosenStrategy, Run, RunSettings
 from tuner.core.trials import StoredTrial
+from tuner.mlir.cpu.needed_instructions import script_instructions
 from tuner.results.best_trials import best_results
 from tuner.results.differences import TrialDifference, trial_difference
 from tuner.results.explanations import FailedOp, failed_ops
 from tuner.results.regression.reevaluation import EvaluationCase, evaluated, runner_of
 from tuner.results.regression.script_facts import ScriptFacts, ScriptFactsChild
-from tuner.space.scripts.header import instructions_needed, without_header
+from tuner.space.scripts.header import without_header
 from tuner.targets.backends import Backends
 from tuner.tuning.remeasurement import (
     Remeasurement,
@@ -167,7 +168,7 @@ class SubmissionRun:
         text = without_header(self._scripts[candidate])
         problem = self._case.problem
         with failing_at(Stage.BIND):
-            needs = instructions_needed(text, problem.multiplied_dtype)
+            needs = script_instructions(text, problem.multiplied_dtype)
             require_instructions(self._machine, needs, "the script")
         threads = self._case.threads if isinstance(problem, TextProblem) else 1
         return Script.of(threads_comment(threads) + text)

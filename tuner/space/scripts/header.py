@@ -1,7 +1,7 @@
-"""Exported scripts: a header for people, a file next to it for programs, the instruction sets needed.
+"""Exported scripts: a header for people, a file next to it for programs.
 
 A ``ScriptProvenance`` says where a script comes from; ``script_with_header`` and ``provenance_text`` write
-it, ``read_provenance`` reads it. ``instructions_needed`` reads a script's ops.
+it, ``read_provenance`` reads it.
 """
 
 import json
@@ -14,11 +14,9 @@ from typing import Annotated, Any
 
 from tuner.core.candidate import RecordedRound, Seconds, TargetName, Value
 from tuner.core.errors import UsageError
-from tuner.core.instruction_sets import ARM_BF16, AVX2, AVX512, AVX512_BF16, DOTPROD, I8MM, VNNI
 from tuner.core.problem import WARM, Problem
 from tuner.core.problem_documents import PROBLEM
 from tuner.core.reliability import AS_TEXT, NOT_RECORDED, Reliability
-from tuner.core.roofline import TILE_PRODUCTS
 from tuner.core.serialization import (
     decode,
     encode,
@@ -31,32 +29,8 @@ from tuner.core.serialization import (
     whole,
 )
 from tuner.core.text_files import read_text
+from tuner.mlir.cpu.needed_instructions import script_instructions
 
-# Which instruction sets the code of a transform script needs: those of the ops that it calls.
-# Vectors of any width need none, since LLVM compiles them for every processor.
-
-# dtype of the operands -> instruction set that multiplies tiles of it
-PRODUCTS = {dtype: products.instruction_set for dtype, products in TILE_PRODUCTS.items()}
-# Transform op -> {dtype of the operands: instruction set}
-OPS = {
-    "tuner.amx_block": PRODUCTS,
-    "tuner.matrix_block": {"i8": I8MM, "bf16": ARM_BF16},
-    "transform.apply_patterns.x86.vector_contract_to_amx_dot_product": PRODUCTS,
-    "transform.apply_patterns.x86.vector_contract_to_packed_type_dot_product": {"bf16": AVX512_BF16},
-}
-VNNI_BLOCK = re.compile(r'"tuner\.vnni_block"\s*\([^)]*\)\s*(<?\{[^}]*\})?')  # with its attributes
-QUANTIZED = re.compile(r'"tuner\.quantized_matmul"\s*\([^)]*\)\s*(<?\{[^}]*\})')
-OF_SCHEMES = {
-    "dots": VNNI,
-    "bytes": VNNI,
-    "pairs": AVX512_BF16,
-}  # scheme of tuner.quantized_matmul -> instruction set
-SCHEME = re.compile(r'\bscheme = "(\w+)"')
-PAIR_BLOCK = re.compile(r'"tuner\.pair_block"\s*\([^)]*\)\s*(<?\{[^}]*\})')
-BY_DOTS = re.compile(r"\bdots = 1\b")  # dot-product instructions
-IN_128_BITS = re.compile(r"\blanes = 4\b")  # of AArch64
-BY_WORDS = re.compile(r"\bwords = 1\b")  # vpmaddwd, vpmaddubsw
-IN_256_BITS = re.compile(r"\blanes = 8\b")  # of AVX-VNNI; 16 lanes, the default, need AVX-512
 CUSTOM_DIALECT = "tuner."  # prefix of tuner's transform ops
 THREADS_LIMIT = 4096  # more than any machine of today has
 COLUMNS = 120  # of a line of a script, and of its header, where a break is allowed
@@ -73,42 +47,6 @@ BREAK = re.compile(
 def code_lines(script: str) -> list[str]:
     """Returns the lines of an MLIR script that are not comments: those that do not begin with ``//``."""
     return [line for line in script.splitlines() if not line.lstrip().startswith("//")]
-
-
-def instructions_needed(script: str, dtype: str) -> tuple[str, ...]:
-    """Returns the names of the instruction sets without which a script's code cannot run; () for none.
-
-    ``dtype``: of the operands; it decides which instruction set an op on matrices or pairs needs.
-    """
-    code = "\n".join(code_lines(script))
-    needed = {sets.get(dtype) for op, sets in OPS.items() if op in code}
-    for attributes in VNNI_BLOCK.findall(code):
-        if IN_128_BITS.search(attributes):
-            needed.add(DOTPROD)
-            continue
-        needed.add(AVX2 if BY_WORDS.search(attributes) else VNNI)
-        if not IN_256_BITS.search(attributes):
-            needed.add(AVX512)
-    for attributes in QUANTIZED.findall(code):
-        if not IN_256_BITS.search(attributes):
-            needed.add(AVX512)
-        needed.add(_set_of_scheme(attributes, dtype))
-    for attributes in PAIR_BLOCK.findall(code):
-        if BY_DOTS.search(attributes):
-            needed.add(ARM_BF16 if IN_128_BITS.search(attributes) else AVX512_BF16)
-    return tuple(sorted(filter(None, needed)))
-
-
-def _set_of_scheme(attributes: str, dtype: str) -> str | None:
-    """Returns the instruction set of a ``tuner.quantized_matmul`` with ``attributes``; None for f32."""
-    scheme = SCHEME.search(attributes)
-    if scheme is None:
-        return None
-    if scheme[1] == "tiles":
-        return PRODUCTS.get(dtype)
-    if BY_WORDS.search(attributes):
-        return AVX2
-    return OF_SCHEMES.get(scheme[1])
 
 
 def custom_ops(script: str) -> tuple[str, ...]:
@@ -290,7 +228,7 @@ def parse_provenance(text: str, script: str, name: str) -> ScriptProvenance:
     damaged = f"{name}: is damaged"
     document = known_part(ScriptProvenance, parsed(text, damaged), damaged)
     provenance = decode(ScriptProvenance, document, f"{damaged}: ")
-    needs = {*provenance.needs, *instructions_needed(script, provenance.problem.multiplied_dtype)}
+    needs = {*provenance.needs, *script_instructions(script, provenance.problem.multiplied_dtype)}
     return replace(provenance, needs=tuple(sorted(needs)))
 
 

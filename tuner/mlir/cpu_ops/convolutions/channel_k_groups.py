@@ -1,7 +1,7 @@
 """Channels in groups of 32 bits: the input and the weights of a convolution as K groups.
 
 A K group is two bf16 or four i8 that are adjacent channels, as one sum of a dot product takes them
-(``tuner.mlir.cpu_ops.products``).
+(``tuner.mlir.cpu_ops.instructions``).
 """
 
 from collections.abc import Callable, Sequence

@@ -29,14 +29,7 @@ from tuner.mlir.cpu_ops.convolutions.convolution_operands import (
     TileElement,
 )
 from tuner.mlir.cpu_ops.convolutions.reorder_weights import CONTRACTION, panels_of
-from tuner.mlir.cpu_ops.products import (
-    LANES_OF_PAIRS,
-    Products,
-    SingleProducts,
-    products_of,
-    usual_of_bytes,
-    usual_of_pairs,
-)
+from tuner.mlir.cpu_ops.instructions import Products, SingleProducts, products_of
 from tuner.mlir.cpu_ops.vector_lanes import load_lanes, store_lanes, transposed_square
 from tuner.mlir.cpu_ops.vnni_packing import K_GROUP_BITS
 from tuner.mlir.dialect import InPlaceOp, attribute, text
@@ -151,10 +144,7 @@ class ConvolutionBlockOp(InPlaceOp, name="convolution_block"):
         element = tile.k_group_element
         if not element:
             return SingleProducts.of(lanes, str(tile.element))
-        usual = usual_of_bytes(lanes, words=False)
-        if element == "bf16":
-            usual = usual_of_pairs(lanes, dots=bool(attribute(self, "dots", int(lanes in LANES_OF_PAIRS))))
-        products = products_of(self, element, lanes, usual)
+        products = products_of(self, element, lanes)
         if isinstance(products, Refusal):
             return products
         is_of_filters = tile.along == FILTERS or not products.offset

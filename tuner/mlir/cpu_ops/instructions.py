@@ -27,6 +27,8 @@ from typing import final
 from tuner.core.dtypes import natural_output
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.cpu import needed_instructions
+from tuner.mlir.cpu.needed_instructions import AARCH64_LANES, instruction_of
 from tuner.mlir.cpu_ops.vector_lanes import multiply_add
 from tuner.mlir.cpu_ops.vnni_packing import (
     DOT,
@@ -39,7 +41,7 @@ from tuner.mlir.cpu_ops.vnni_packing import (
     k_groups_type,
     second_half,
 )
-from tuner.mlir.dialect import InPlaceOp, text
+from tuner.mlir.dialect import InPlaceOp, attributes_of
 from tuner.mlir.ir.building import splat, value
 from tuner.mlir.ir.dot_products import (
     BFDOT,
@@ -55,10 +57,6 @@ from tuner.mlir.ir.dot_products import (
     dot_product,
 )
 
-AARCH64_LANES = 4  # sums of a register of 128 bits
-LANES_OF_PAIRS = (AARCH64_LANES, K_GROUPS)  # of bfdot and vdpbf16ps
-# lanes of instructions that have no other registers
-LANES = dict.fromkeys(("sdot", "bfdot", "smmla", "bfmmla"), AARCH64_LANES) | {"vdpbf16ps": K_GROUPS}
 BYTE_OFFSET = 128  # what is added to a signed byte, so that it is unsigned
 # element of A and B -> (op, element of the sums)
 TILE_PRODUCTS = {"bf16": ("x86.amx.tile_mulf", "f32"), "i8": ("x86.amx.tile_muli", "i32")}
@@ -232,7 +230,8 @@ class AmxProducts(Products):
 
 
 NAMED_DOTS = (VPDPBUSD, VPMADDWD, SDOT, BFDOT, SMMLA, BFMMLA)
-# An instruction by the name that an op's attribute ``instruction`` has: its lanes -> its products.
+# An instruction by the name that an op's attribute ``instruction`` has: its lanes -> its products. What it
+# needs is in ``needed_instructions``.
 INSTRUCTIONS: dict[str, Callable[[int], Products]] = {
     **{dot.name.rstrip("_"): partial(DotSums.of, dot) for dot in NAMED_DOTS},
     "vdpbf16ps": partial(PairProducts.of, has_halves=False),
@@ -240,35 +239,18 @@ INSTRUCTIONS: dict[str, Callable[[int], Products]] = {
 }
 
 
-def products_of(op: InPlaceOp, element: str, lanes: int, usual: str) -> Products | Refusal:
+def products_of(op: InPlaceOp, element: str, lanes: int) -> Products | Refusal:
     """Returns how an op multiplies A and B of ``element``, i8 or bf16, on registers of ``lanes`` sums.
 
-    Its attribute ``instruction`` names it; without one it is ``usual``. Refuses an unknown instruction, one
-    of other elements, and one that has no registers of so many lanes.
+    ``instruction_of`` names the instruction by the op's attributes. Refuses an unknown instruction, one of
+    other elements, and one that has no registers of so many lanes.
     """
-    name = text(op, "instruction", usual)
+    name = instruction_of(op.operation.name, element, attributes_of(op))
     sums = natural_output(element)
     allowed = [known for known, make in INSTRUCTIONS.items() if make(lanes).sum_element == sums]
     if name not in allowed:
         return Refusal(f"instruction: found {name}, allowed {' or '.join(allowed)} for {element}")
-    if lanes != LANES.get(name, lanes):
-        return Refusal(f"found {name} with {lanes} lanes, allowed {LANES[name]}")
+    only = needed_instructions.INSTRUCTIONS.get(name)
+    if only is not None and only.lanes not in (0, lanes):
+        return Refusal(f"found {name} with {lanes} lanes, allowed {only.lanes}")
     return INSTRUCTIONS[name](lanes)
-
-
-def usual_of_bytes(lanes: int, *, words: bool) -> str:
-    """Returns the instruction that multiplies i8 where a script names none: by lanes, and with ``words``."""
-    if lanes == AARCH64_LANES:
-        return "sdot"
-    if words:
-        return "vpmaddwd"
-    return "vpdpbusd"
-
-
-def usual_of_pairs(lanes: int, *, dots: bool) -> str:
-    """Returns the instruction that multiplies bf16 where a script names none: by lanes, and with ``dots``."""
-    if not dots:
-        return "fma"
-    if lanes == AARCH64_LANES:
-        return "bfdot"
-    return "vdpbf16ps"
