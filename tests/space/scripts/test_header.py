@@ -139,7 +139,9 @@ def test_a_script_says_which_instruction_sets_it_needs_and_hides_none() -> None:
     assert read_back(replace(PROVENANCE, needs=("vnni",)), script).needs == ("avx512-bf16", "vnni")
 
 
-@pytest.mark.parametrize(("dtype", "needs"), [("bf16", ("amx-bf16",)), ("i8", ("amx-int8",)), ("f32", ())])
+@pytest.mark.parametrize(
+    ("dtype", "needs"), [("bf16", ("amx-bf16",)), ("i8", ("amx-int8",)), ("bf16x6", ("amx-bf16",))]
+)
 def test_what_a_script_needs_is_also_read_from_its_ops(dtype: str, needs: tuple[str, ...]) -> None:
     written = json.loads(document(replace(PROVENANCE, problem=Matmul(512, 256, 128, dtype))))
     assert written.pop("needs") == []
