@@ -37,9 +37,9 @@ from tuner.library.bundle.exchange import choose_pending, import_file
 from tuner.library.bundle.results_file import ResultsFile
 from tuner.mlir.fingerprint import GPU_WHEELS, packages
 from tuner.mlir.fusions.facts import facts_of
+from tuner.programs.compile_work import lowered
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.request import ProgramRequest, program_support
-from tuner.programs.service import lowered
 from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler

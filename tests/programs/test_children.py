@@ -32,9 +32,11 @@ from tuner.db.store import Store
 from tuner.mlir.fusions.facts import fusion_problem
 from tuner.programs import children as module
 from tuner.programs import compile as compile_module
-from tuner.programs import fusion_compiler, linked_programs, service
+from tuner.programs import compile_work, fusion_compiler, linked_programs
 from tuner.programs.children import CompilingChildren
 from tuner.programs.compile import compile_program
+from tuner.programs.compile_work import kept_program as kept_of_request
+from tuner.programs.compile_work import work_of_missing_fusions
 from tuner.programs.fusion_compiler import FIRST_CONFIGURATIONS, FusionTask, ScheduledFusion
 from tuner.programs.fusions.payload import NotFused
 from tuner.programs.fusions.pipeline import FormedText
@@ -48,8 +50,6 @@ from tuner.programs.linked_programs import (
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.fused_code import PROGRAM_ENTRY, FusedImage
 from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.service import kept_program as kept_of_request
-from tuner.programs.service import work_of_missing_fusions
 from tuner.results.output.program_tables import fusion_lines
 from tuner.runtime.compiled_files import compiled_files
 from tuner.runtime.cpu.host import describe_machine, usable_processors
@@ -196,20 +196,20 @@ def test_schedules_are_read_once_and_children_open_no_database(
         assert configuration is not None
         yield FusionSchedule(configuration[0], configuration[1].text, TUNED, 7)
 
-    monkeypatch.setattr(service, "_schedules_of", lambda *_: stored)
+    monkeypatch.setattr(compile_work, "_schedules_of", lambda *_: stored)
     database = str(tmp_path / "results.db")
     Store.open(database).close()
     request = ProgramRequest(TEXT, TargetName("cpu"), database=database)
-    formed = service.formed_program(request)
+    formed = compile_work.formed_program(request)
     assert formed is not None
-    problems = service.tuned_problems(request, formed)
+    problems = compile_work.tuned_problems(request, formed)
     assert len(problems) == 2  # two of the three products are equal
-    known = service.with_schedules_read(request, problems)
+    known = compile_work.with_schedules_read(request, problems)
     assert asked == [problem for problem, _ in problems]
     sent = pickle.loads(pickle.dumps(replace(known, database=str(tmp_path / "missing" / "results.db"))))
-    _, *tasks = service.missing_fusions(sent, formed)
+    _, *tasks = compile_work.missing_fusions(sent, formed)
     assert [task.schedule.trial for task in tasks if isinstance(task, FusionTask) and task.schedule] == [7, 7]
-    linked = service.linked_program(sent, formed)
+    linked = compile_work.linked_program(sent, formed)
     assert linked is not None
     assert [fusion.origin for fusion in linked.code.fusions] == [TUNED] * 3
     assert len(asked) == 2

@@ -27,7 +27,7 @@ from tuner.programs.fusion_tuning import (
 )
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import RunAndTimes
+from tuner.programs.run_work import RunAndTimes
 from tuner.programs.speedup import TimedFusions, TimedPair
 from tuner.programs.tunable_fusions import TunableFusions
 from tuner.programs.tuning import TunedProgram

@@ -14,7 +14,7 @@ from tuner.programs.lowering import read_program
 from tuner.programs.reference import AS_LOOPS, AS_WRITTEN
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import run_program
+from tuner.programs.run_work import run_program
 
 pytestmark = pytest.mark.mlir
 UPSTREAM = Path(__file__).parent / "upstream"

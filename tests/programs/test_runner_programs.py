@@ -15,7 +15,8 @@ from tuner.core.device_programs import DeviceOptions
 from tuner.core.errors import CandidateError, TunerError
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramOptions, ProgramRequest
-from tuner.programs.service import run_in_child, run_program
+from tuner.programs.run_work import run_program
+from tuner.programs.service import run_in_child
 
 pytestmark = pytest.mark.mlir
 SIMULATOR, OLDER = "simulator:sm_90", "simulator:sm_80"

@@ -24,13 +24,14 @@ from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.transform import new_context
+from tuner.programs.compile_work import compile_and_check, lower
 from tuner.programs.fusions.formation import OPS_LIMIT
 from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.service import INDEXED, compile_and_check, lower, run_program
+from tuner.programs.run_work import INDEXED, run_program
 from tuner.programs.streams.gpux_ops import parse_with_gpux
 
 pytestmark = pytest.mark.mlir

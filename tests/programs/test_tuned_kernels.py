@@ -18,10 +18,10 @@ from tuner.core.programs import SAME_CONTRACTION, TUNED, FusionSchedule
 from tuner.core.queries import TaskQuery
 from tuner.core.records import Verdict
 from tuner.db.store import Store
+from tuner.programs.compile_work import lowered
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.fusion_schedules import matmul_schedules
 from tuner.programs.request import ProgramOptions, ProgramRequest
-from tuner.programs.service import lowered
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

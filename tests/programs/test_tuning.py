@@ -20,7 +20,7 @@ from tuner.programs.documents import program_document
 from tuner.programs.program_times import ProgramTimes
 from tuner.programs.report import Comparison, ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import time_pair
+from tuner.programs.run_work import time_pair
 from tuner.programs.speedup import TimedPair
 from tuner.programs.tuning import ProgramSteps, ProgramTuning
 from tuner.tuning.events import Interruption, ignore

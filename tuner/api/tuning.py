@@ -20,7 +20,7 @@ from tuner.core.serialization import parse_seconds
 from tuner.core.typed_arguments import typed_arguments
 from tuner.results.database import open_known, open_or_create
 from tuner.results.database_name import database_text, naming_database
-from tuner.results.output.progress import campaign_progress
+from tuner.results.output.campaign_progress import campaign_progress
 from tuner.results.output.progress import progress as run_progress
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file

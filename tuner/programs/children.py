@@ -48,7 +48,7 @@ def compiled(task: "CompileTask") -> None:
 
 def shown_progress() -> AbstractContextManager[CompileObserver]:
     """Returns a context manager that gives an observer, which shows on stderr how much is compiled."""
-    from tuner.results.output.progress import compile_progress  # not at start-up
+    from tuner.results.output.compile_progress import compile_progress  # not at start-up
 
     return compile_progress()
 

@@ -22,15 +22,7 @@ from tuner.core.progress import CompileObserver
 from tuner.core.typed_arguments import typed_arguments
 from tuner.mlir.ir.resources import Data, SplitPayload, constants_bytes, mapped_payload, split_payload
 from tuner.programs.children import CompilingChildren, shown_progress
-from tuner.programs.compiler import CompiledProgram, payload_text
-from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
-from tuner.programs.execution import host_function
-from tuner.programs.payload_errors import named_in_errors
-from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
-from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.sized_function import SizedFunction
-from tuner.programs.service import (
-    NAME,
+from tuner.programs.compile_work import (
     compile_and_check,
     formed_fusions,
     formed_program,
@@ -42,6 +34,14 @@ from tuner.programs.service import (
     tuned_problems,
     with_schedules_read,
 )
+from tuner.programs.compiler import CompiledProgram, payload_text
+from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
+from tuner.programs.execution import host_function
+from tuner.programs.payload_errors import named_in_errors
+from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
+from tuner.programs.run.device_function import DeviceFunction
+from tuner.programs.run.sized_function import SizedFunction
+from tuner.programs.service import NAME
 from tuner.results.database_name import naming_database
 from tuner.runtime.process_state import return_free_memory
 from tuner.targets import registry

@@ -25,10 +25,12 @@ from tuner.core.programs import (
     fusion_numbers,
 )
 from tuner.core.requests import CampaignMember, RunRequest
+from tuner.programs.compile_work import find_fusions
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramOptions, ProgramRequest
-from tuner.programs.service import RunAndTimes, find_fusions, in_child, run_and_time_in_child, run_in_child
+from tuner.programs.run_work import RunAndTimes
+from tuner.programs.service import in_child, run_and_time_in_child, run_in_child
 from tuner.programs.speedup import TimedProcesses
 from tuner.programs.tunable_fusions import TunableFusions
 from tuner.programs.tuning import (

@@ -19,15 +19,12 @@ from tuner.core.records import MedianInterval
 from tuner.core.reliability import NOT_RECORDED
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
+from tuner.programs.compile_work import find_problems
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.report import ProgramReport
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import (
-    find_problems,
-    in_child,
-    run_in_child,
-    time_pair,
-)
+from tuner.programs.run_work import time_pair
+from tuner.programs.service import in_child, run_in_child
 from tuner.programs.speedup import TimedPair, TimedProcesses
 from tuner.results.best_trials import best_result
 from tuner.targets.backends import Backends

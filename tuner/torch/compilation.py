@@ -37,8 +37,8 @@ from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.loading import load as load_arrays
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import SizedType
+from tuner.results.output.campaign_progress import campaign_progress
 from tuner.results.output.program_tables import losses
-from tuner.results.output.progress import campaign_progress
 from tuner.torch.baselines import Example, example_of, timed_baselines
 from tuner.torch.call_binding import signature_of_tensors
 from tuner.torch.call_form import CallForm, Output

@@ -14,12 +14,13 @@ from tests.programs.dynamic.programs import EXAMPLES
 from tests.tuning import fakes
 from tuner.db.store import Store
 from tuner.programs import execution, service
+from tuner.programs.compile_work import find_fusions
 from tuner.programs.dynamic import checked_run
 from tuner.programs.dynamic.tuned_sizes import SharedLimits
 from tuner.programs.fusion_tuning import FusionSteps
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.sized_function import SizedFunction
-from tuner.programs.service import find_fusions, run_and_time, run_program
+from tuner.programs.run_work import run_and_time, run_program
 
 pytestmark = pytest.mark.mlir
 

@@ -12,8 +12,9 @@ from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
+from tuner.programs.compile_work import find_fusions
 from tuner.programs.fusion_tuning import FusionSteps
-from tuner.programs.service import find_fusions, run_and_time, run_program
+from tuner.programs.run_work import run_and_time, run_program
 from tuner.space.scripts.choice import first_configuration
 from tuner.targets.registry import real_backends
 

@@ -26,7 +26,7 @@ from tuner.programs.execution import host_function
 from tuner.programs.interpreter.host_functions import read_function
 from tuner.programs.reference import AS_WRITTEN
 from tuner.programs.request import ProgramRequest
-from tuner.programs.service import run_program
+from tuner.programs.run_work import run_program
 from tuner.targets.children import apply_script
 
 pytestmark = pytest.mark.mlir

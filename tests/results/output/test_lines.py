@@ -29,7 +29,7 @@ from tuner.core.runs import WARM_START, CampaignPlace, InitialConfiguration
 from tuner.core.serialization import count_text, interval_text, seconds_text
 from tuner.core.trials import StoredTrial
 from tuner.results.explanations import FailedOp, explain_document, explain_lines
-from tuner.results.output import formatting, progress
+from tuner.results.output import campaign_progress, compile_progress, formatting, progress
 from tuner.results.output.ablation import ablation_document, ablation_lines
 from tuner.results.output.files import write_atomically, write_folder
 from tuner.results.output.formatting import one_line, table_lines, varying_columns, wrapped
@@ -363,7 +363,7 @@ def test_every_event_has_a_line(event: Event, text: str) -> None:
 def test_a_campaign_that_outlasts_its_budget_says_so(seconds: float, end: str) -> None:
     limits = CampaignSettings("", None, 4.0, 0, ())
     campaign = Campaign(1, "", run().created, limits, "running", seconds, seconds, ())
-    assert progress.CampaignState(campaign, 20).line.endswith(end)
+    assert campaign_progress.CampaignState(campaign, 20).line.endswith(end)
 
 
 LAYERS = ("model.layers.0.self_attn.q_proj", "model.layers.0.mlp.down_proj", "head")
@@ -379,10 +379,12 @@ def test_the_live_table_has_a_line_for_each_problem_with_its_name_and_result_and
         for place, name in enumerate(LAYERS)
     )
     limits = CampaignSettings("", 100, None, 0, ())
-    state = progress.CampaignState(Campaign(1, "", run().created, limits, "running", 1.0, 1.0, runs), 900)
+    state = campaign_progress.CampaignState(
+        Campaign(1, "", run().created, limits, "running", 1.0, 1.0, runs), 900
+    )
     state.best[1] = replace(RECORD, outcome=measurement(1.234e-3))
     screen = io.StringIO()
-    Console(file=screen, width=columns).print(progress.progress_table(state, 2, columns))
+    Console(file=screen, width=columns).print(campaign_progress.progress_table(state, 2, columns))
     rows = [line.split() for line in screen.getvalue().splitlines() if "matmul" in line]
     assert [row[1][:16] for row in rows] == ["model.layers.0.m", "model.layers.0.s"]
     assert "1.234" in rows[0]
@@ -392,8 +394,8 @@ def test_the_live_table_has_a_line_for_each_problem_with_its_name_and_result_and
 def test_a_campaign_counts_to_the_trials_that_its_problems_have() -> None:
     limits = CampaignSettings("", 100, None, 0, ())
     campaign = Campaign(1, "", run().created, limits, "running", 1.0, 1.0, ())
-    assert progress.CampaignState(campaign, 18).line.startswith("0/18 trials: ")
-    assert progress.CampaignState(campaign, 1800).line.startswith("0/100 trials: ")
+    assert campaign_progress.CampaignState(campaign, 18).line.startswith("0/18 trials: ")
+    assert campaign_progress.CampaignState(campaign, 1800).line.startswith("0/100 trials: ")
 
 
 def test_plain_lines_are_rare(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -431,8 +433,8 @@ COMPILING = (FusionsFound(4), FusionStarted("linalg.matmul"), FusionEnded(), Fus
 
 def test_compiling_shows_fusions_then_weights_and_the_seconds_left(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr("tuner.results.output.progress.time.monotonic", lambda: now[0])
-    state = progress.CompileState()
+    monkeypatch.setattr("tuner.results.output.compile_progress.time.monotonic", lambda: now[0])
+    state = compile_progress.CompileState()
     lines = []
     for event in COMPILING:
         now[0] += 1.0
@@ -461,18 +463,18 @@ def test_compiling_is_a_bar_on_a_terminal_and_at_most_one_line_in_a_log(
     console = Console(file=screen, force_terminal=True, width=200, highlight=False)
     bar = Progress("{task.description}", console=console)
     with contextlib.ExitStack() as shown:
-        observe = progress.LiveCompileProgress(bar, shown)
+        observe = compile_progress.LiveCompileProgress(bar, shown)
         assert screen.getvalue() == ""  # nothing is shown of a program that is kept
         for event in COMPILING:
             observe(event)
         assert [(task.completed, task.total) for task in bar.tasks] == [(0.25, 1.0)]
     assert "1 of 4 fusions compiled" in screen.getvalue()
-    with progress.compile_progress() as plain:
+    with compile_progress.compile_progress() as plain:
         for event in COMPILING:
             plain(event)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr("tuner.results.output.progress.PLAIN_EVERY_S", 0.0)
-    with progress.compile_progress() as plain:
+    monkeypatch.setattr("tuner.results.output.compile_progress.PLAIN_EVERY_S", 0.0)
+    with compile_progress.compile_progress() as plain:
         for event in COMPILING:
             plain(event)
     assert capsys.readouterr().err == "compiling: 0 of 4 fusions compiled\n"

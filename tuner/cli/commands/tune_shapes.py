@@ -34,9 +34,9 @@ from tuner.core.problem_classes import problem_of_values
 from tuner.core.problem_text import parse_extents
 from tuner.core.text_files import read_text
 from tuner.results.database_name import database_text
+from tuner.results.output.campaign_progress import campaign_progress
 from tuner.results.output.campaign_tables import campaign_document, campaign_lines
 from tuner.results.output.formatting import wrapped
-from tuner.results.output.progress import campaign_progress
 from tuner.space.file import yaml
 from tuner.tuning.campaign import begin_campaign, campaign_settings, require_on_cpu, resume_campaign
 from tuner.tuning.events import Interruption

@@ -40,10 +40,11 @@ from tuner.programs.request import ProgramOptions, ProgramRequest, program_suppo
 from tuner.programs.service import in_child
 from tuner.programs.tuning import ProgramTuning, child_process_steps
 from tuner.results.database_name import database_text, which_database
+from tuner.results.output.campaign_progress import campaign_progress
 from tuner.results.output.campaign_tables import campaign_lines
 from tuner.results.output.formatting import knobs_text, wrapped
 from tuner.results.output.program_tables import baseline_lines, fusion_lines, gain_line
-from tuner.results.output.progress import campaign_progress, progress
+from tuner.results.output.progress import progress
 from tuner.results.output.run_result import why_lines
 from tuner.targets.backends import require_runs_here, resolve_target
 from tuner.tuning.events import Interruption

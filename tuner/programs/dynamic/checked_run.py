@@ -11,6 +11,7 @@ from tuner.core.dynamic_sizes import SizeRange, Sizes, compiled_sizes_for, numbe
 from tuner.core.errors import Refusal, UsageError
 from tuner.programs.arguments import make_arguments, type_text
 from tuner.programs.comparison import compare, outputs
+from tuner.programs.compile_work import compile_and_check
 from tuner.programs.compiler import CompiledProgram
 from tuner.programs.dynamic.specialization import StaticProgram, program_of_sizes, required, specialized
 from tuner.programs.execution import host_function
@@ -21,7 +22,6 @@ from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.run.sized_types import SizedSignature, SizedType
-from tuner.programs.service import compile_and_check
 from tuner.targets.registry import real_backends
 
 
