@@ -8,16 +8,26 @@ may make 0 is refused.
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
 from tuner.mlir.ir.building import dimensions
 from tuner.mlir.ir.reading import constant_of, op_of, walk_where
+from tuner.programs.dynamic.padding_facts import Loops
 from tuner.programs.dynamic.size_analysis import PREDICATES, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import GENERIC, body_of, defining, inits_of, is_parallel, is_tensor
+from tuner.programs.fusions.operations import (
+    GENERIC,
+    body_of,
+    defining,
+    inits_of,
+    inputs_of,
+    is_parallel,
+    is_tensor,
+)
 
 # linalg operations that add products of two operands: zeros in both leave the sums as they are
+NAMED_BODIES = ("linalg.generic", "linalg.fill", "linalg.transpose", "linalg.broadcast")
 PRODUCTS = (
     *("linalg.matmul", "linalg.batch_matmul", "linalg.matvec", "linalg.vecmat", "linalg.batch_matvec"),
     *("linalg.batch_vecmat", "linalg.dot", "linalg.batch_reduce_matmul", "linalg.contract"),
@@ -55,6 +65,10 @@ class MaskedLoops:
     loops: tuple[tuple[int, LinearSize], ...]  # number of each such loop, and how many iterations count
     is_product: bool  # a sum of products of two operands
     indices: tuple[int, ...]  # numbers of operands whose padding must be 0
+    weights: tuple[int, ...] = ()  # of a product: numbers of operands that need no mask
+    scores: int | None = (
+        None  # of the greatest scores of a softmax: the dimension where the scores get a mask
+    )
 
 
 def loop_maps(op: Op) -> list[ir.AffineMap]:
@@ -85,12 +99,47 @@ def note_loops(op: Op, known: KnownSizes) -> MaskedLoops | None:
         indices = _SafeBody(op, known, sizes).indices()
     summed = _reduced_loops(op, maps)
     reduced = {loop: size for loop, size in dynamic.items() if loop in summed}
-    if not reduced and not indices:
-        return None
+    loops = Loops(op, maps, sizes, known)
+    if len(summed) <= 1 and op.name in NAMED_BODIES:
+        loops.note()
     for mapping in maps:
         _require_alone(op, mapping, reduced, "reduces")
+    return _masks_of(loops, reduced, indices)
+
+
+def _masks_of(
+    loops: Loops, reduced: Mapping[int, LinearSize], indices: tuple[int, ...]
+) -> MaskedLoops | None:
+    """Returns what of an operation needs masks, None if nothing.
+
+    ``reduced``: its reduced loops over sizes that depend on n; ``indices``: operands whose padding must be 0.
+    """
+    op = loops.op
     is_product = op.name in PRODUCTS or (op.name == GENERIC and _adds_products(op))
-    return MaskedLoops(op, tuple(reduced.items()), is_product, indices)
+    masked = MaskedLoops(op, tuple(reduced.items()), is_product, indices)
+    if len(reduced) == 1:
+        (loop,) = reduced
+        if is_product:
+            masked = replace(masked, weights=_weights(op, loops.maps, loop, loops.known))
+        elif op.name == GENERIC and loops.needs_no_mask(loop):
+            masked = replace(masked, loops=())
+        elif not indices:
+            masked = replace(masked, scores=loops.note_scores(loop))
+    if masked.loops or indices:
+        return masked
+    return None
+
+
+def _weights(op: Op, maps: Sequence[ir.AffineMap], loop: int, known: KnownSizes) -> tuple[int, ...]:
+    """Returns the numbers of a product's operands that are weights of a softmax over a loop: 0 in padding."""
+    weights = []
+    for number, operand in enumerate(inputs_of(op)):
+        indices = list(maps[number].results)
+        if ir.AffineDimExpr.get(loop) in indices:
+            dimension = indices.index(ir.AffineDimExpr.get(loop))
+            if known.facts.is_weight(operand, dimension):
+                weights.append(number)
+    return tuple(weights)
 
 
 def _loop_sizes(op: Op, maps: Sequence[ir.AffineMap], known: KnownSizes) -> list[LinearSize | None]:

@@ -83,22 +83,41 @@ def add_masks(masked: MaskedLoops, mask_of: MaskOf, known: KnownSizes) -> None:
         for dimension, size in enumerate(known.shape(tensor)):
             if not size.is_static:
                 op.operands[index] = masked_along(op, op.operands[index], dimension, mask_of(size), zero)
-    if masked.is_product:
+    if masked.scores is not None:
+        _mask_scores(op.operands[0], masked.scores, mask_of(known.shape(op.operands[0])[masked.scores]))
+    elif masked.is_product:
         _mask_operands(masked, mask_of, known.zero_padded)
     elif masked.loops:
         _mask_body(masked, mask_of)
 
 
+def _mask_scores(scores: Value, dimension: int, mask: Value) -> None:
+    """Makes scores of a softmax -inf in padding for all that reads them, in place."""
+    made = defining(scores)
+    assert made is not None
+    read = list(scores.uses)
+    ops = list(made.block.operations)
+    after = ops[ops.index(made) + 1].operation
+    shown = masked_along(after, scores, dimension, mask, _least_number)
+    for use in read:
+        use.owner.operands[use.operand_number] = shown
+
+
+def _least_number(type_: ir.Type) -> Value:
+    return value("arith.constant", type_, value=_least(type_))
+
+
 def _mask_operands(reduction: MaskedLoops, mask_of: MaskOf, zero_padded: set[Value]) -> None:
     """Replaces both operands of a sum of products by 0 where an index is beyond the size.
 
-    Both, since 0 times an infinity that the padding of the other has is NaN.
+    Both, since 0 times an infinity that the padding of the other has is NaN; but not weights of a softmax,
+    which are 0 there already.
     """
     op = reduction.op
     maps = indexing_maps_of(op)
     assert maps is not None
     for index, operand in enumerate(inputs_of(op)):
-        if operand not in zero_padded:
+        if operand not in zero_padded and index not in reduction.weights:
             op.operands[index] = _masked(reduction, operand, maps[index], mask_of)
 
 

@@ -21,6 +21,7 @@ from tuner.core.dynamic_sizes import (
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import constant_of, location_of, op_of
+from tuner.programs.dynamic.padding_values import Facts
 from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
@@ -54,7 +55,8 @@ class KnownSizes:
     """The shapes of tensors and the values of index numbers, as far as the function was read.
 
     ``size``: n, or n and m, of the static program that is made, ``least``: the least of its calls.
-    ``zero_padded``: tensors whose elements are 0 wherever a size is beyond that of the call.
+    ``zero_padded``: tensors whose elements are 0 wherever a size is beyond that of the call. ``facts``: what
+    else is known of elements.
     """
 
     size: Sizes
@@ -62,6 +64,7 @@ class KnownSizes:
     shapes: dict[Value, Shape] = field(default_factory=dict)
     numbers: dict[Value, LinearSize] = field(default_factory=dict)
     zero_padded: set[Value] = field(default_factory=set)
+    facts: Facts = field(default_factory=Facts)
     refused: list[UnprovedError] = field(default_factory=list)
     unknown: set[Value] = field(default_factory=set)  # results of refused operations, and of what reads them
 

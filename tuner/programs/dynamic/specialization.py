@@ -25,8 +25,10 @@ from tuner.programs.dynamic.size_analysis import (
 from tuner.programs.dynamic.static_sizes import StaticFunction
 from tuner.programs.dynamic.tensor_rules import note_tensor
 from tuner.programs.fusions import normal_forms
+from tuner.programs.fusions.generics import fill_broadcasts
 from tuner.programs.fusions.operations import is_tensor, read_by
-from tuner.programs.fusions.payload import INLINE, TERMINATOR
+from tuner.programs.fusions.payload import INLINE, TERMINATOR, TensorPayload
+from tuner.programs.fusions.unused_results import drop_unused_results
 from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.run.sized_function import SizedFunction, SizedMember
 from tuner.programs.run.sized_types import SizeArgument, SizedSignature, SizedType
@@ -131,6 +133,9 @@ def _static(module: ir.Module, name: str, known: KnownSizes) -> StaticProgram:
     _require_block_of_tensors(function)
     normal_forms.prepare(module)
     normal_forms.generalize_named(module)
+    payload = TensorPayload(module, function_named(module, name))
+    drop_unused_results(payload)  # a mask of the others is then one of a known operation
+    fill_broadcasts(payload)
     first = KnownSizes(known.size, known.least, refused=known.refused)
     _generalize_reductions(module, name, first)
     function = function_named(module, name)

@@ -11,8 +11,9 @@ from math import prod
 from tuner.core.dynamic_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir.reading import groups_of
+from tuner.programs.dynamic.padding_facts import note_view
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import CONSTANT, body_of, defining, is_tensor
+from tuner.programs.fusions.operations import COLLAPSE, CONSTANT, EXPAND, body_of, defining, is_tensor
 
 TensorRule = Callable[[Op, KnownSizes], Shape]  # raises UsageError for what padding would make wrong
 FROM_ELEMENTS = "tensor.from_elements"
@@ -311,8 +312,24 @@ def note_tensor(op: Op, known: KnownSizes) -> None:
     if not is_tensor(result):
         return
     known.shapes[result] = shape
-    if op.name in KEEP_ZEROS and op.operands[0] in known.zero_padded:
-        known.zero_padded.add(result)
+    if op.name in KEEP_ZEROS:
+        if op.operands[0] in known.zero_padded:
+            known.zero_padded.add(result)
+        note_view(op.operands[0], result, _groups(op, known), known)
+
+
+def _groups(op: Op, known: KnownSizes) -> list[ReshapeGroup]:
+    """Returns the groups of dimensions of a reshape's or a cast's source and result that are the same."""
+    source = known.shape(op.operands[0])
+    if op.name == RESHAPE:
+        return reshape_groups(op, source, known.shape(op.results[0]))
+    ones = [[dimension] for dimension in range(len(source))]
+    if op.name == COLLAPSE:
+        groups = groups_of(op)
+        return list(zip(groups, ones, strict=False))
+    if op.name == EXPAND:
+        return list(zip(ones, groups_of(op), strict=True))
+    return list(zip(ones, ones, strict=True))
 
 
 def pads_after(op: Op, known: KnownSizes) -> list[tuple[int, LinearSize]]:

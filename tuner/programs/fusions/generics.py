@@ -7,7 +7,18 @@ from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, filled_tensor, integers, value
 from tuner.mlir.ir.reading import groups_of, op_of
-from tuner.programs.fusions.operations import COLLAPSE, EMPTY, EXPAND, PARALLEL, VIEWS, defining, is_free
+from tuner.programs.fusions.operations import (
+    COLLAPSE,
+    CONSTANT,
+    EMPTY,
+    EXPAND,
+    GENERIC,
+    PARALLEL,
+    VIEWS,
+    body_of,
+    defining,
+    is_free,
+)
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import Reassociation
 
@@ -131,6 +142,36 @@ def reshape_fills(payload: TensorPayload) -> None:
             with ir.InsertionPoint(op), op.location:
                 op.results[0].replace_all_uses_with(reshaped(op.operands[0], op.results[0].type.shape))
             op.erase()
+
+
+def fill_broadcasts(payload: TensorPayload) -> None:
+    """Replaces broadcasts of a constant whose elements are all one number by filled tensors, in place.
+
+      %t = linalg.generic ins(%c : tensor<i1>) outs(%e : tensor<4x4xi1>) { linalg.yield %in }
+    with %c = arith.constant dense<true> becomes
+      %t = linalg.fill ins(%true : i1) outs(%e : tensor<4x4xi1>)
+    """
+    for op in payload.ops:
+        number = _number_of_broadcast(op)
+        if number is not None:
+            with ir.InsertionPoint(op), op.location:
+                element = op.results[0].type.element_type
+                scalar = value("arith.constant", element, value=number)
+                op.results[0].replace_all_uses_with(filled_tensor(scalar, op.operands[1]))
+            op.erase()
+
+
+def _number_of_broadcast(op: Op) -> ir.Attribute | None:
+    if op.name != GENERIC or len(op.operands) != 2 or len(body_of(op)) != 1:
+        return None
+    block = op.regions[0].blocks[0]
+    constant = op_of(op.operands[0], CONSTANT)
+    if constant is None or body_of(op)[0].operands[0] != block.arguments[0]:
+        return None
+    elements = constant.attributes["value"]
+    if isinstance(elements, ir.DenseElementsAttr) and elements.is_splat:
+        return elements.get_splat_value()
+    return None
 
 
 def _reassociation(groups: Reassociation) -> ir.Attribute:

@@ -20,6 +20,7 @@ from typing import Any
 import numpy.typing as npt
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import copy_of, name_of, op_of, ops_in, types_of
 from tuner.programs.fusions import operations
 from tuner.programs.fusions.normal_forms import clean_up
@@ -31,6 +32,8 @@ from tuner.programs.lowering.row_writes import SCATTER
 Array = npt.NDArray[Any]
 INIT = "init"
 GENERATED_LIMIT = 1 << 22  # elements of a result that is computed, not only a broadcast
+PART_OF_WEIGHTS = 4  # a mask of truths may have this part of the weights' bytes, where that is more,
+MOST_TRUTHS = 1 << 24  # up to this limit: the positions that it is computed of have eight bytes each
 
 
 def hoist(payload: TensorPayload, first_weight: int) -> tuple[str, tuple[int, ...]]:
@@ -152,23 +155,32 @@ def _order_of(needed: Collection[Op], values: Sequence[Value]) -> tuple[int, ...
 
 def _decided_by_weights(payload: TensorPayload, first_weight: int) -> dict[Value, None]:
     decided = dict.fromkeys(list(payload.block.arguments)[first_weight:])
+    most_truths = min(sum(map(_bytes_of, types_of(decided))) // PART_OF_WEIGHTS, MOST_TRUTHS)
     # is_free: a constant, an empty or filled tensor, or a number computed from such
     for op in payload.ops:
         if all(
             value in decided or operations.is_free(value) for value in operations.read_by(op)
-        ) and _is_hoisted(op, decided):
+        ) and _is_hoisted(op, decided, most_truths):
             decided |= dict.fromkeys(op.results)
     return decided
 
 
-def _is_hoisted(op: Op, decided: dict[Value, None]) -> bool:
+def _bytes_of(type_: ir.RankedTensorType) -> int:
+    return int(prod(type_.shape)) * element_bytes(type_.element_type)
+
+
+def _is_hoisted(op: Op, decided: dict[Value, None], most_truths: int) -> bool:
     if all(map(operations.is_free, op.results)) or not all(map(operations.is_tensor, op.results)):
         return False  # made anew at no cost, or not storable
     if op.name == SCATTER:
         return False  # no code of ``init`` asserts
     read = [operand for operand in operations.read_by(op) if operand in decided]
     size = max(prod(result.type.shape) for result in op.results)
-    if op.name == operations.GENERIC and size <= GENERATED_LIMIT and len(operations.body_of(op)) > 1:
+    limit = GENERATED_LIMIT
+    elements = map(attrgetter("element_type"), types_of(op.results))
+    if set(map(type, elements)) == {ir.IntegerType}:
+        limit = max(limit, most_truths)  # also for positions, which the mask is computed of
+    if op.name == operations.GENERIC and size <= limit and len(operations.body_of(op)) > 1:
         return True  # masks, positions, and what is computed of them
     readers = chain.from_iterable(map(operations.users, op.results))
     if any(map(operations.is_quantized, readers)):
