@@ -73,6 +73,11 @@ class Machine:
         """
         return self.has_arm_bf16 or (self.isa == AVX512 and (self.has_fast_bf16 or self.has_amx_bf16))
 
+    @property
+    def multiplies_bytes(self) -> bool:
+        """Returns whether a processor has dot products of bytes, which convolutions of i8 take."""
+        return self.has_vnni or self.has_dotprod
+
     def limits(self) -> tuple[tuple[str, int], ...]:
         """Returns the (name, value) pairs of the machine's properties that constraints may use.
 

@@ -109,7 +109,10 @@ def formed_fusions(text: str) -> tuple[Fusion, ...]:
 
     Raises CandidateError(BIND) for text that does not parse.
     """
-    formed = fuse_program(text, multiplies_pairs=real_backends().machine().multiplies_pairs)
+    machine = real_backends().machine()
+    formed = fuse_program(
+        text, multiplies_pairs=machine.multiplies_pairs, multiplies_bytes=machine.multiplies_bytes
+    )
     if isinstance(formed, NotFused):
         return ()
     return formed.program.fusions

@@ -180,12 +180,18 @@ def formed_text(text: str, entry: str | None, machine: Machine) -> FormedText | 
     """
     return compiled_files().kept(
         _formed_key(text, entry, machine),
-        lambda: form_text(text, entry, multiplies_pairs=machine.multiplies_pairs),
+        lambda: form_text(
+            text,
+            entry,
+            multiplies_pairs=machine.multiplies_pairs,
+            multiplies_bytes=machine.multiplies_bytes,
+        ),
     )
 
 
 def _formed_key(text: str, entry: str | None, machine: Machine) -> str:
-    return CompiledFiles.key("fusions of a program", text, entry, machine.multiplies_pairs)
+    products = (machine.multiplies_pairs, machine.multiplies_bytes)
+    return CompiledFiles.key("fusions of a program", text, entry, products)
 
 
 def missing_fusions(

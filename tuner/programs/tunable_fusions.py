@@ -48,7 +48,12 @@ def tunable_fusions(
     from tuner.programs.fusions.payload import NotFused  # loads MLIR
     from tuner.programs.fusions.pipeline import fuse_program  # loads MLIR
 
-    formed = fuse_program(text, entry, multiplies_pairs=machine.multiplies_pairs)
+    formed = fuse_program(
+        text,
+        entry,
+        multiplies_pairs=machine.multiplies_pairs,
+        multiplies_bytes=machine.multiplies_bytes,
+    )
     if isinstance(formed, NotFused):
         return TunableFusions(why_none=formed.reason)
     known: dict[tuple[str, str], TextProblem | Refusal] = {}  # by kind and text of a fusion

@@ -18,9 +18,9 @@ ENTRY = "run_fusions"
 NOISE = 1e30  # in temporary buffers before the first call, so that a read of what nobody wrote shows
 
 
-def formed(text: str, *, multiplies_pairs: bool = False) -> FormedProgram:
+def formed(text: str, *, multiplies_pairs: bool = False, multiplies_bytes: bool = False) -> FormedProgram:
     """Returns a payload as fusions; fails for a payload that is refused."""
-    program = fuse_program(text, multiplies_pairs=multiplies_pairs)
+    program = fuse_program(text, multiplies_pairs=multiplies_pairs, multiplies_bytes=multiplies_bytes)
     assert isinstance(program, FormedProgram), program
     return program
 

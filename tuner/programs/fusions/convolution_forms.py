@@ -22,7 +22,7 @@ from tuner.programs.fusions.payload import TensorPayload
 NCHW = "linalg.conv_2d_nchw_fchw"
 NCW = "linalg.conv_1d_ncw_fcw"
 # Element types of the operands and the sums that a matmul of a fusion may have.
-PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",))
+PRODUCT_TYPES = (("f32",) * 3, ("f64",) * 3, ("bf16",) * 2 + ("f32",), ("i8",) * 2 + ("i32",))
 # Of a channel: at 3136 bytes (28x28) convolutions were as fast, by 256 bits of 40 filters 0.8 times as fast;
 # at 784 bytes they were faster, at 12544 a third as fast.
 LARGE_BYTES = 3136

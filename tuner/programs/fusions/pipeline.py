@@ -120,7 +120,12 @@ class FormedText:
 
 
 def fuse_program(
-    text: str, entry: str | None = None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
+    text: str,
+    entry: str | None = None,
+    *,
+    keeps_forks: bool = False,
+    multiplies_pairs: bool = False,
+    multiplies_bytes: bool = False,
 ) -> FormedProgram | NotFused:
     """Returns a payload, MLIR text with the data of its constants, as fusions.
 
@@ -128,23 +133,35 @@ def fuse_program(
     that reads two independent products joins neither, so that both can run at once; attention is not joined;
     reductions over another dimension than the last become loops; quantized weights are not kept as integers.
     Convolutions of bf16 and f16 are widened to f32; with ``multiplies_pairs`` those over several channels
-    keep bf16 operands, for dot products of pairs. Raises CandidateError(BIND) for text that does not parse,
-    for too many operations, and for an entry or data of constants that are missing.
+    keep bf16 operands, for dot products of pairs. With ``multiplies_bytes`` convolutions of i8 that is
+    extended to i32 read i8. Raises CandidateError(BIND) for text that does not parse, for too many
+    operations, and for an entry or data of constants that are missing.
     """
     split = split_payload(text)
-    formed = form_text(split.text, entry, keeps_forks=keeps_forks, multiplies_pairs=multiplies_pairs)
+    formed = form_text(
+        split.text,
+        entry,
+        keeps_forks=keeps_forks,
+        multiplies_pairs=multiplies_pairs,
+        multiplies_bytes=multiplies_bytes,
+    )
     if isinstance(formed, NotFused):
         return formed
     return formed.with_facts_of_data(split.resources).with_data(split.resources)
 
 
 def form_text(
-    text: str, entry: str | None, *, keeps_forks: bool = False, multiplies_pairs: bool = False
+    text: str,
+    entry: str | None,
+    *,
+    keeps_forks: bool = False,
+    multiplies_pairs: bool = False,
+    multiplies_bytes: bool = False,
 ) -> FormedText | NotFused:
     """Converts a payload to fusions; ``text`` is its MLIR without the data of its constants.
 
-    ``entry`` None: ``main``, or the only public function. ``keeps_forks`` and ``multiplies_pairs`` have the
-    meaning that they have in ``fuse_program``. Returns NotFused for a program that must be compiled as a
+    ``entry`` None: ``main``, or the only public function. The flags have the meaning that they have in
+    ``fuse_program``. Returns NotFused for a program that must be compiled as a
     whole. Raises CandidateError(BIND) as ``read_payload`` does.
     """
     with new_context(), ir.Location.unknown():
@@ -163,7 +180,7 @@ def form_text(
         # transposed, moved or extended of weights alone is computed at compile time by ``hoist``
         contractions_as_matmuls(payload)
         matmul_forms.transpose_operands(payload)
-        matmul_forms.narrow_operands(payload)
+        matmul_forms.narrow_operands(payload, of_convolutions=multiplies_bytes)
         matmul_forms.narrow_sums(payload)
         convolution_forms.read_pixels_as_slices(payload)
         convolution_forms.pointwise_as_matmuls(payload)
