@@ -24,8 +24,10 @@ from tuner.programs.run.loading import load
 from tuner.programs.run.program_weights import (
     ALIGNMENT_BYTES,
     LARGE_PAGE_BYTES,
+    SLAB_BYTES,
     Array,
     SharedWeights,
+    Slabs,
     WeightPart,
     WeightPlan,
     checksum,
@@ -154,6 +156,28 @@ def test_a_large_weight_begins_at_a_large_page_and_is_freed_with_its_last_view()
     assert memory() is not None
     del view
     assert memory() is None
+
+
+def test_smaller_weights_share_a_slab_that_is_freed_with_the_last_one() -> None:
+    slabs = Slabs()
+    contents = [RNG.integers(0, 256, size, np.uint8) for size in (3, 64, LARGE_PAGE_BYTES - 1, 100)]
+    placed = [slabs.placed(content) for content in contents]
+    for copy, content in zip(placed, contents, strict=True):
+        np.testing.assert_array_equal(copy, content)
+    starts = [copy.ctypes.data - placed[0].ctypes.data for copy in placed]
+    assert starts == [0, 64, 128, 128 + LARGE_PAGE_BYTES]
+    assert placed[0].ctypes.data % ALIGNMENT_BYTES == 0
+    first = weakref.ref(placed[0].base)
+    others = [slabs.placed(contents[2]) for _ in range(SLAB_BYTES // LARGE_PAGE_BYTES)]
+    assert others[-1].base is not placed[0].base  # the first slab has no room for it
+    del copy, others, placed[1:]
+    gc.collect()
+    assert first() is not None
+    placed.clear()
+    gc.collect()
+    assert first() is None
+    large = np.zeros(LARGE_PAGE_BYTES, np.uint8)
+    assert slabs.placed(large).ctypes.data % LARGE_PAGE_BYTES == 0
 
 
 def test_weights_of_one_checksum_are_not_mistaken_for_each_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,7 @@ from tuner.runtime.process_state import return_free_memory, thread_lock
 ALIGNMENT_BYTES = 64
 LARGE_PAGE_BYTES = 2 * 2**20  # of x86-64
 LARGE_BYTES = 4 * 2**20  # of weights that were packed: what is free then goes back to the system
+SLAB_BYTES = 4 * LARGE_PAGE_BYTES  # of memory for weights that are smaller than a large page
 ROW_WORDS = 1024  # of a checksum, each of 64 bits
 BLOCK_ROWS = 64  # that are read twice, half a MB: a second level of cache keeps them
 Array = npt.NDArray[Any]
@@ -150,7 +151,7 @@ def packed_weights(
             for index in readers.get(weight, ()):
                 if known is None:
                     made = _packed(plan.weights[index], arrays[position])
-                    packed[index] = _SHARED.array_like(made, sources.get(index))
+                    packed[index] = _SHARED.array_like(made, sources.get(index), _SLABS.placed)
                 else:
                     packed[index] = known[index]
                 observe(WeightsPacked(sum(map(len, list(packed.values()))), total_bytes))
@@ -192,7 +193,7 @@ def unpacked_weights(numbers: Sequence[int], parts: Iterable[WeightPart]) -> tup
         for number, array in part.arrays().items():
             if number in numbers:
                 content = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                copies[number] = _SHARED.array_like(aligned_copy(content))
+                copies[number] = _SHARED.array_like(content, place=_SLABS.placed)
     return tuple(copies[number] for number in numbers)
 
 
@@ -254,7 +255,8 @@ def weight_memory(size: int) -> Array:
     """Returns an array of bytes for a weight that begins at a multiple of 64 bytes, on large pages if it can.
 
     A weight that is read once per call is read faster from large pages, of which malloc gives a weight of
-    some MB few: it begins anywhere. What is left after whole large pages is on small ones.
+    some MB few: it begins anywhere. What is left after whole large pages is on small ones; so is a smaller
+    weight; ``Slabs`` puts those together.
     """
     if size < LARGE_PAGE_BYTES or not hasattr(mmap, "MADV_HUGEPAGE"):
         return aligned_bytes(size)
@@ -276,6 +278,36 @@ def aligned_copy(array: Array) -> Array:
 
 def _key(view: View, packing: WeightPacking | None) -> Key:
     return (view.buffer, view if packing else None, packing)
+
+
+def aligned(array: Array) -> Array:
+    """Returns an array of bytes itself where it begins as a weight has to, else a copy."""
+    return array if _is_placed(array) else aligned_copy(array)
+
+
+class Slabs:
+    """Memory on large pages for weights that are smaller than one, one after the other.
+
+    A call of a convolutional network reads some 100 weights of some KB to 2 MB: on small pages they have more
+    addresses than a processor remembers. A slab is freed with the last array in it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = thread_lock()
+        self._slab = np.empty(0, np.uint8)
+        self._used = 0  # bytes of it
+
+    def placed(self, array: Array) -> Array:
+        """Returns a copy of an array of bytes on a slab; of a large one what ``aligned`` returns."""
+        if array.size >= LARGE_PAGE_BYTES:
+            return aligned(array)
+        with self._lock:
+            if self._used + array.size > self._slab.size:
+                self._slab, self._used = weight_memory(SLAB_BYTES), 0
+            copy = self._slab[self._used : self._used + array.size]
+            self._used += aligned_size(array.size)
+        copy[...] = array
+        return copy
 
 
 class SharedWeights:
@@ -304,27 +336,27 @@ class SharedWeights:
             found[index] = array
         return found or None
 
-    def array_like(self, array: Array, source: Hashable = None) -> Array:
-        """Returns the array of these contents that somebody holds; else ``array``, to be found from now on.
+    def array_like(
+        self, array: Array, source: Hashable = None, place: Callable[[Array], Array] = aligned
+    ) -> Array:
+        """Returns the array of these contents that somebody holds; else ``place(array)``, found from now on.
 
-        ``array``: of bytes; ``source``: by which ``arrays_from`` finds it, too; None: by none. The result is
-        read-only, and begins at a multiple of 64 bytes.
+        ``array``: of bytes; ``source``: by which ``arrays_from`` finds it, too; None: by none; ``place``:
+        returns the array or a copy that begins at a multiple of 64 bytes. The result is read-only.
         """
-        shared = self._of_contents(array)
+        shared = self._of_contents(array, place)
         if source is not None:
             with self._lock:
                 self._by_source[source] = shared
         return shared
 
-    def _of_contents(self, array: Array) -> Array:
+    def _of_contents(self, array: Array, place: Callable[[Array], Array]) -> Array:
         key = (array.size, checksum(array))
         with self._lock:
             known = self._known.get(key)
         if known is not None and np.array_equal(known, array):
             return known
-        own = array
-        if not _is_placed(array):
-            own = aligned_copy(array)
+        own = place(array)
         own.flags.writeable = False
         if known is not None:  # another weight of this checksum keeps its place
             return own
@@ -343,6 +375,7 @@ def _is_placed(array: Array) -> bool:
 
 # process-wide on purpose: programs of one process share their weights
 _SHARED = SharedWeights()
+_SLABS = Slabs()
 
 
 def shared_weights(arrays: Iterable[Array]) -> tuple[Array, ...]:
