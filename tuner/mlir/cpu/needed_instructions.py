@@ -58,7 +58,7 @@ ZMM_LANES = 16  # of 512 bits
 
 
 @dataclass(frozen=True)
-class Instruction:
+class KnownInstruction:
     """An instruction that multiplies, which the attribute ``instruction`` of a transform op names."""
 
     element: str  # of A and B as they are stored: "i8"
@@ -67,28 +67,32 @@ class Instruction:
 
 
 INSTRUCTIONS = {
-    "vpdpbusd": Instruction("i8", VNNI),
-    "vpmaddwd": Instruction("i8", AVX2),
-    "sdot": Instruction("i8", DOTPROD, AARCH64_LANES),
-    "smmla": Instruction("i8", I8MM, AARCH64_LANES),
-    "bfdot": Instruction("bf16", ARM_BF16, AARCH64_LANES),
-    "bfmmla": Instruction("bf16", ARM_BF16, AARCH64_LANES),
-    "vdpbf16ps": Instruction("bf16", AVX512_BF16, ZMM_LANES),
-    "fma": Instruction("bf16", ""),
-    "tile_mulf": Instruction("bf16", AMX_BF16),
-    "tile_muli": Instruction("i8", AMX_INT8),
+    "vpdpbusd": KnownInstruction("i8", VNNI),
+    "vpmaddwd": KnownInstruction("i8", AVX2),
+    "sdot": KnownInstruction("i8", DOTPROD, AARCH64_LANES),
+    "smmla": KnownInstruction("i8", I8MM, AARCH64_LANES),
+    "bfdot": KnownInstruction("bf16", ARM_BF16, AARCH64_LANES),
+    "bfmmla": KnownInstruction("bf16", ARM_BF16, AARCH64_LANES),
+    "vdpbf16ps": KnownInstruction("bf16", AVX512_BF16, ZMM_LANES),
+    "fma": KnownInstruction("bf16", ""),
+    "tile_mulf": KnownInstruction("bf16", AMX_BF16),
+    "tile_muli": KnownInstruction("i8", AMX_INT8),
 }
 Attributes = Mapping[str, int | str]  # of a transform op: name -> value
 PATTERN = "transform.apply_patterns.x86.vector_contract_to_{}_dot_product"
 PACKED = PATTERN.format("packed_type")
-QUANTIZED = "tuner.quantized_matmul"
+QUANTIZED_MATMUL = "tuner.quantized_matmul"
 IN_TILES = ("tuner.amx_block", "tuner.convolution_tiles", PATTERN.format("amx"))
 MULTIPLYING_OPS = (
-    *(*IN_TILES, PACKED, QUANTIZED),
+    *(*IN_TILES, PACKED, QUANTIZED_MATMUL),
     *("tuner.convolution_block", "tuner.matrix_block", "tuner.pair_block", "tuner.vnni_block"),
 )
 ELEMENTS = {"tuner.pair_block": "bf16", "tuner.vnni_block": "i8"}  # of ops that multiply no others
-OF_SCHEMES = {"dots": "i8", "bytes": "i8", "pairs": "bf16"}  # of QUANTIZED: the element that is multiplied
+OF_SCHEMES = {
+    "dots": "i8",
+    "bytes": "i8",
+    "pairs": "bf16",
+}  # of QUANTIZED_MATMUL: the element that is multiplied
 OP = re.compile(r'"?\b((?:tuner|transform\.apply_patterns\.x86)\.\w+)\b(?:"\s*\([^)]*\)\s*<?(\{[^}]*\})?)?')
 ATTRIBUTE = re.compile(r'\b(\w+) = (?:"(\w+)"|(-?\d+))')
 
@@ -104,7 +108,7 @@ def instruction_of(op: str, element: str, attributes: Attributes) -> str:
     element = ELEMENTS.get(op, element)
     if op in IN_TILES or scheme == "tiles":
         return "tile_muli" if element == "i8" else "tile_mulf"
-    if op == QUANTIZED:
+    if op == QUANTIZED_MATMUL:
         element = OF_SCHEMES.get(str(scheme), "f32")
     if op == PACKED and element != "bf16":
         return "fma"
@@ -164,6 +168,6 @@ def _sets_of(op: str, element: str, attributes: Attributes) -> set[str]:
     needed = {instruction.instruction_set} - {""}
     is_zmm = attributes.get("lanes", USUAL_LANES) == ZMM_LANES
     # a quantized matmul also looks up values in a register
-    if is_zmm and (instruction.instruction_set in (AVX2, VNNI) or op == QUANTIZED):
+    if is_zmm and (instruction.instruction_set in (AVX2, VNNI) or op == QUANTIZED_MATMUL):
         needed.add(AVX512)
     return needed
