@@ -38,18 +38,19 @@ BASE = tuple(
     package for line in LAYERS[:-1] for package in line if package not in EXTENSIONS and package != "version"
 )
 # What may become a distribution of its own: a module is of the first group with a part that it is in, else of
-# the base. Values that the base uses, such as ``mlir/effects`` and ``mlir/ir/launches``, are of the base.
+# the base. Values that the base uses, such as ``mlir/effects``, are of the base.
 GROUPS: Table = {
     "gpu": (
         *("simulator", "targets/gpu", "runtime/cuda", "mlir/gpu", "mlir/gpu_ops", "mlir/wgmma"),
-        *("mlir/ir/padded_views", "mlir/ir/row_groups", "mlir/ir/scalar_epilogues", "mlir/ir/scaled_sums"),
+        *("mlir/ir/launches", "mlir/ir/padded_views", "mlir/ir/row_groups", "mlir/ir/scalar_epilogues"),
+        "mlir/ir/scaled_sums",
         *("mlir/ir/warps", "payload/gpu", "payload/grouped_product", "payload/scratch"),
         *("search/cost_model/gpu", "search/cost_model/occupancy", "search/cost_model/shared_memory"),
         *("search/cost_model/untimed", "programs/streams", "programs/device_memory", "programs/gpu_fusions"),
         *("programs/interpreter", "programs/commands/ptx", "programs/lowering/device"),
         *("programs/lowering/explicit_memory", "programs/lowering/kernels"),
-        *("programs/lowering/matmul_launches", "programs/run/device_function", "programs/run/host_heap"),
-        *("programs/run/mgpu", "programs/run/recording_device", "programs/run/sampled_launches"),
+        *("programs/lowering/matmul_launches", "programs/run/device_function", "programs/run/mgpu"),
+        "programs/run/sampled_launches",
     ),
     "elsewhere": ("fleet", "library/bundle", "library/commands/bundle"),
     "models": (
@@ -60,7 +61,9 @@ GROUPS: Table = {
     ),
 }
 BASE_GROUP, DISTRIBUTION = "base", "distribution"  # the latter: the API and the command, which name all jobs
-MOST_EDGES = {("models", "gpu"): 29, ("gpu", "models"): 24}  # to be fewer, until ports take their place
+# Models name a device by ports (``tuner.runtime.programs.devices``): what is left are types of annotations,
+# and facts about a script.
+MOST_EDGES = {("models", "gpu"): 8, ("gpu", "models"): 0}
 # Of extensions, what may import the command line.
 COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_files")
 PACKAGES = tuple(package for line in LAYERS for package in line)
@@ -76,14 +79,16 @@ NARROWER: Table = {
     "mlir/gpu_ops": ("core",),
     "mlir/ir": ("core",),
     "programs/fusions": ("core", "mlir", "payload/packed_weights"),
-    "programs/gpu_fusions": ("core", "mlir", "payload"),
+    "programs/gpu_fusions": ("core", "mlir", "payload", "runtime/programs"),
+    "programs/gpu_fusions/ports": ("core", "mlir", "runtime/programs", "targets/gpu"),
     "programs/interpreter": ("core", "mlir"),
-    "programs/lowering": ("core", "mlir", "payload"),
-    "programs/lowering/matmul_recognition": ("core", "mlir", "payload", "runtime/workers", "tuning/campaign"),
+    "programs/interpreter/host_kernels": ("core", "mlir", "runtime/arrays", "runtime/programs"),
+    "programs/lowering": ("core", "mlir", "payload", "runtime/programs"),
+    "programs/lowering/model_contractions": ("core", "mlir", "runtime/programs", "runtime/workers"),
     "programs/run/sampled_launches": ("core", "payload", "simulator", "targets/gpu"),
     "programs/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_signatures", "payload/packed_weights"),
-        *("runtime/arrays", "runtime/cpu", "runtime/process_state"),
+        *("runtime/arrays", "runtime/cpu", "runtime/process_state", "runtime/programs"),
     ),
     "results/output": ("analysis", "core", "search/cost_model", "space", "targets/gpu", "tuning"),
     "results/regression": (
@@ -273,7 +278,7 @@ def wrong_edges(table: Table) -> set[tuple[str, str]]:
 def test_the_base_imports_neither_models_nor_gpus_nor_what_works_elsewhere() -> None:
     assert wrong_edges(module_table()) == set()
     edges = group_edges(module_table())
-    assert {pair: len(edges[pair]) for pair in MOST_EDGES} == MOST_EDGES
+    assert {pair: count for pair, count in MOST_EDGES.items() if len(edges.get(pair, ())) > count} == {}
     parts = {"/".join(name.split(".")[:length]) for name in MODULES for length in range(1, 5)}
     assert {part for group in GROUPS.values() for part in group} <= parts
 
@@ -285,7 +290,8 @@ def test_the_base_imports_neither_models_nor_gpus_nor_what_works_elsewhere() -> 
         ("targets.registry", "targets.gpu.target", True),
         ("targets.cpu.baseline", "targets.cpu.quantized_baselines", True),
         ("cli.tuned", "fleet.runner", True),
-        ("mlir.effects.aliases", "mlir.ir.launches", False),
+        ("mlir.effects.aliases", "mlir.ir.launches", True),
+        ("mlir.effects.aliases", "mlir.effects.launches", False),
         ("targets.gpu.target", "mlir.transform", False),
         ("programs.compile", "programs.run.device_function", False),
     ],

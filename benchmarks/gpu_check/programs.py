@@ -84,8 +84,8 @@ def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
 
 def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
     """Checks that later calls create no stream and no module. Raises TunerError."""
+    from tuner.programs.recording_device import RecordingDevice
     from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.recording_device import RecordingDevice
 
     code = program_of(seed.text, bed.target, DEFAULTS)
     recorder = RecordingDevice(bed.open())

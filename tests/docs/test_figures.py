@@ -24,13 +24,13 @@ from tuner.analysis.slowdown import PERCENTILES, SlowdownLimits
 from tuner.fleet.server import RETRY_LIMIT_S
 from tuner.fleet.tables import BLOB_LIMIT_BYTES, FleetSettings
 from tuner.library.dispatch.first_use import LEAST_GAIN
+from tuner.mlir.programs.entry import OPERATIONS_LIMIT, WHOLE_LIMIT
 from tuner.programs.fusions.formation import OPS_LIMIT
-from tuner.programs.lowering.entry import OPERATIONS_LIMIT, WHOLE_LIMIT
-from tuner.programs.run.host_errors import THREADS_LIMIT
 from tuner.programs.run.sampled_launches import REFERENCES_LIMIT_S
 from tuner.results.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.compiled_files import LIMIT_BYTES
 from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES
+from tuner.runtime.programs.host_errors import THREADS_LIMIT
 from tuner.runtime.timing import SAMPLE_S
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.worker import START_TIMEOUT_S

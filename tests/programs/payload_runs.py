@@ -14,9 +14,9 @@ from tuner.core.candidate import TargetName
 from tuner.core.device import STREAM_ORDERS
 from tuner.core.device_programs import DEFAULTS, DeviceOptions
 from tuner.programs.execution import copies
+from tuner.programs.recording_device import RecordingDevice
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 A = np.arange(16, dtype=np.float32)

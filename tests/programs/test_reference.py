@@ -7,7 +7,7 @@ import pytest
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError, Stage
-from tuner.programs import reference
+from tuner.programs.gpu_fusions.ports import runtime
 from tuner.programs.interpreter import host_functions
 from tuner.programs.interpreter.host_functions import NotInterpretedError
 from tuner.programs.lowering import read_program
@@ -67,7 +67,7 @@ def test_both_references_of_kernels_and_of_tensors_are_equal_on_the_simulator(
     def nothing_interpreted(text: str, entry: str) -> None:
         raise NotInterpretedError("nothing is")
 
-    monkeypatch.setattr(reference, "read_function", nothing_interpreted)
+    monkeypatch.setattr(runtime, "read_function", nothing_interpreted)
     report = compared(text, target="simulator:sm_90")
     assert report.is_right
     assert report.reference == f"{AS_LOOPS} (not as written: nothing is)"

@@ -23,10 +23,10 @@ from tuner.core.errors import CandidateError, IndexOutOfRange, Stage, UsageError
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.reading import walk
+from tuner.mlir.programs.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.mlir.transform import new_context
 from tuner.programs.compile_work import compile_and_check, lower
 from tuner.programs.fusions.formation import OPS_LIMIT
-from tuner.programs.lowering.entry import OPERATIONS_LIMIT, require_few_operations
 from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import ProgramOptions, ProgramRequest
 from tuner.programs.run.fused_program import FusedFunction

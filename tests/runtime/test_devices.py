@@ -11,7 +11,7 @@ from tests.simulator.device.test_kernels import SCALE, Parameters
 from tests.support.stub_driver import StubDriver
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import DeviceError
-from tuner.programs.run.recording_device import RecordingDevice
+from tuner.programs.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 SOURCE = np.arange(64, dtype=np.float32)

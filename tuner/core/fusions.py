@@ -16,6 +16,7 @@ one kind; a transform script schedules all but loops:
 """
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
@@ -74,6 +75,16 @@ class Buffer:
     padding: float | None = None  # of a temporary: its elements before the first call, written by no fusion
 
 
+def row_major(shape: Sequence[int]) -> tuple[int, ...]:
+    """Returns the strides of a contiguous array of a shape."""
+    strides = []
+    step = 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
 @dataclass(frozen=True)
 class View:
     """The position of a value in a buffer of the program: an offset, and strides for each dimension."""
@@ -82,6 +93,13 @@ class View:
     offset: int  # elements of the buffer
     type: TensorType
     strides: tuple[int, ...]  # elements, one for each dimension
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Returns whether the elements lie row by row without gaps."""
+        shape = self.type.shape
+        sides = zip(shape, self.strides, row_major(shape), strict=True)
+        return all(size == 1 or stride == expected for size, stride, expected in sides)
 
 
 @dataclass(frozen=True)

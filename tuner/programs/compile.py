@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -39,15 +40,16 @@ from tuner.programs.dynamic.specialization import StaticProgram, program_of_size
 from tuner.programs.execution import host_function
 from tuner.programs.payload_errors import named_in_errors
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
-from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.sized_function import SizedFunction
 from tuner.programs.service import NAME
 from tuner.results.database_name import naming_database
 from tuner.runtime.process_state import return_free_memory
+from tuner.runtime.programs.devices import device_runtime
 from tuner.targets import registry
 from tuner.targets.backends import resolve_target
 
 if TYPE_CHECKING:
+    from tuner.programs.run.device_function import DeviceFunction
     from tuner.programs.run.fused_program import FusedFunction
     from tuner.programs.run.host_function import HostFunction
 
@@ -152,7 +154,10 @@ def compile_program(
     if not support.has_device:
         return host_function(compiled)
     opened = support.open_device(resolved.detail, order, seed)
-    return DeviceFunction(compiled.code, opened, why_no_fusions=compiled.why_no_fusions)
+    program: DeviceFunction = device_runtime().function(
+        compiled.code, opened, sys.stdout.write, compiled.why_no_fusions
+    )
+    return program
 
 
 # Compiles programs in a child process, so that no crash or hang of a compiler ends the user's process.

@@ -27,10 +27,10 @@ from tuner.programs.compiler import TOO_DEEP, CompiledProgram, ProgramCompiler, 
 from tuner.programs.fusion_schedules import fusion_schedules, matmul_schedules
 from tuner.programs.fusions.payload import Constants, NotFused
 from tuner.programs.fusions.pipeline import fuse_program
-from tuner.programs.lowering.device import text_after
 from tuner.programs.request import ProgramRequest
-from tuner.programs.run.host_function import check_host_code
 from tuner.programs.tunable_fusions import TunableFusions, tunable_fusions
+from tuner.runtime.programs.devices import device_compiler, device_runtime
+from tuner.runtime.programs.machine_code import check_host_code
 from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 
@@ -89,7 +89,9 @@ def compile_and_check(request: ProgramRequest, *, has_data: bool = True) -> Comp
         compiler = compiler_of(request)
         compiled = compiled_program(compiler, request, is_checked=False, as_fusions=True, has_data=has_data)
     if compiled.image is None and not compiled.object_code:  # else the machine code is made already
-        check_host_code(compiled.code, is_checked=compiler.support.is_simulated)
+        support = compiler.support
+        functions = device_runtime().host_functions if support.has_device else ()
+        check_host_code(compiled.code, is_checked=support.is_simulated, functions=functions)
     return compiled
 
 
@@ -354,5 +356,5 @@ def lowered(request: ProgramRequest, step: LoweringStep, backends: Backends) -> 
         bindings.ir.Location.unknown(),
     ):
         made = scheduled.kernels(request.text, request.entry, {})
-        text = text_after(step, made.payload, chip, request.options.device)
+        text = device_compiler().text_after(step, made.payload, chip, request.options.device)
         return LoweredText(made.payload.entry, chip.name, text, made.tuned)

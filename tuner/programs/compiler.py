@@ -23,7 +23,7 @@ from tuner.core.device_programs import (
 from tuner.core.dtypes import IEEE
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.core.fusions import NEW_VALUE
-from tuner.core.gpu import Chip, chip_of
+from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
@@ -31,28 +31,23 @@ from tuner.core.programs import FusionSchedule, Schedules, TunedKernel, no_sched
 from tuner.core.progress import CompileObserver, ignore_compile_event
 from tuner.core.text_files import read_text
 from tuner.mlir import bindings, transform
-from tuner.mlir.bindings import Value, ir
 from tuner.mlir.effects.runner_signatures import C_INTERFACE
-from tuner.mlir.gpu.lowering import drop_code, outline_kernels
-from tuner.mlir.ir.memrefs import memref_bytes
-from tuner.mlir.ir.reading import op_of, source_of, walk
 from tuner.mlir.ir.resources import Data, split_payload, without_data
+from tuner.mlir.programs.matmuls import problems_of
+from tuner.mlir.programs.payload import ProgramPayload
 from tuner.programs import linked_programs
 from tuner.programs.fusions.payload import Constants, NotFused, Weight
 from tuner.programs.fusions.pipeline import FormedText, form_text
-from tuner.programs.gpu_fusions.program import DeviceTarget, compile_for_device
 from tuner.programs.linked_programs import CompileTask, LinkedProgram, PackedWeights
 from tuner.programs.lowering.constants import attach_data, resident_buffers, take_constants
-from tuner.programs.lowering.device import give_device_memory, lower_device_program, names_device_memory
 from tuner.programs.lowering.host import lower_host_program
-from tuner.programs.lowering.kernels import launch_kernels, problems_of, reference_kernels
-from tuner.programs.lowering.read_program import ProgramPayload, read_program
+from tuner.programs.lowering.read_program import read_program
 from tuner.programs.request import program_support
-from tuner.programs.run.host_function import check_host_code
 from tuner.programs.run.program_weights import unpacked_weights
-from tuner.programs.streams.async_ops import drop_tokens
 from tuner.programs.weight_code import InitCode, InitTask, initialized_parts
 from tuner.runtime.compiled_files import LIMIT_BYTES, CompiledFiles, compiled_files
+from tuner.runtime.programs.devices import DeviceTarget, device_compiler, device_operations
+from tuner.runtime.programs.machine_code import check_host_code
 from tuner.targets.backends import Backends
 from tuner.targets.cpu.compiler import object_code
 from tuner.targets.target import ProgramSupport
@@ -67,9 +62,6 @@ TOO_DEEP = "its operations depend on each other in a chain that is too long"
 MARKS = ("\n", "{")  # substrings of MLIR text that no path contains
 # Of a program as a whole, its text and its machine code, both with its constants: an eighth of the folder.
 WHOLE_LIMIT_BYTES = LIMIT_BYTES // 8
-LAUNCH = "gpu.launch_func"
-COPY = "gpu.memcpy"
-VIEWS = ("memref.reinterpret_cast", "memref.cast", "memref.subview")
 
 
 @dataclass(frozen=True)
@@ -220,13 +212,10 @@ class ProgramCompiler:
                     return _kept_whole(self._whole_key(without_data(text), entry, reason), whole)
                 return whole()
             made = self.kernels(text, entry, scripts, takes_constants=True)
-            chip = chip_of(self.machine.chip)
             names = frozenset(matmul.name for matmul in made.matmuls)
-            reference = reference_kernels(made.payload.module, names) if keeps_kernels else ""
-            assemble = self.support.assembler(chip.name)
-            module = made.payload.module
-            name = made.payload.entry
-            code = lower_device_program(module, name, chip, options, assemble, is_checked=is_checked)
+            device = device_compiler()
+            reference = device.reference_kernels(made.payload.module, names) if keeps_kernels else ""
+            code = device.lower(made.payload, self._device_target(options, is_checked=is_checked))
             written = code.written[len(code.written) - len(made.constants) :]
             code = code.with_resident(resident_buffers(made.constants, written))
             code = replace(code, reference=reference, matmuls=made.matmuls if keeps_kernels else ())
@@ -262,13 +251,14 @@ class ProgramCompiler:
         """
         payload = _read(text, entry)
         constants: tuple[Weight, ...] = ()
-        if takes_constants and not names_device_memory(payload.function):
+        if takes_constants and not device_operations().names_device_memory(payload.function):
             constants = take_constants(payload.module, payload.function, DEVICE_ATTRIBUTE)
         attach_data(payload.module, payload.resources)
         tuned: dict[Problem, FusionSchedule] = {}
         chosen = self._scripts(problems_of(payload, self.math), scripts, tuned)
         try:
-            matmuls = launch_kernels(payload, chosen, chip_of(self.machine.chip), self.math)
+            chip = chip_of(self.machine.chip)
+            matmuls = device_compiler().launch_kernels(payload, chosen, chip, self.math)
         except CandidateError as error:
             if not tuned:
                 raise
@@ -288,12 +278,11 @@ class ProgramCompiler:
         """
         with transform.new_context(), bindings.ir.Location.unknown():
             made = self.kernels(text, entry, {})
-            return counted_work(made.payload, chip_of(self.machine.chip), options)
+            return device_compiler().counted_work(made.payload, chip_of(self.machine.chip), options)
 
     def _compile_device_fusions(
         self, text: str, entry: str | None, options: DeviceOptions, *, is_checked: bool
     ) -> "CompiledProgram | Refusal":
-        chip = chip_of(self.machine.chip)
         used: dict[Problem, None] = {}
         tuned: dict[Problem, FusionSchedule] = {}
 
@@ -303,7 +292,7 @@ class ProgramCompiler:
                 used[replace(problem, epilogue="none")] = None
             return script
 
-        target = DeviceTarget(chip, options, self.support.assembler(chip.name), script_of, self.math)
+        target = self._device_target(options, is_checked=is_checked)
         try:
             split = split_payload(text)
             formed = form_text(split.text, entry, keeps_forks=True)  # no fact of data counts for a device
@@ -313,7 +302,7 @@ class ProgramCompiler:
                 return Refusal("nothing is computed: the host copies what is copied")
             formed.with_data(split.resources)  # raises where data are missing
             init = InitTask(formed.program.init).compile() if formed.program.init else ()
-            code = compile_for_device(formed.program, formed.entry, target, is_checked=is_checked)
+            code = device_compiler().compile_fusions(formed.program, formed.entry, target, script_of)
         except CandidateError as error:
             # compiled as a whole, it is refused with the same or a better message
             return Refusal(error.reason)
@@ -322,6 +311,10 @@ class ProgramCompiler:
         return CompiledProgram(
             code, tuple(used), weights=formed.weights, init=init, tuned=_tuned_kernels(tuned)
         )
+
+    def _device_target(self, options: DeviceOptions, *, is_checked: bool) -> DeviceTarget:
+        chip = chip_of(self.machine.chip)
+        return DeviceTarget(chip, options, self.support.assembler(chip.name), is_checked, self.math)
 
     def formed_text(self, text: str, entry: str | None) -> "FormedText | None":
         """Returns a program on the host as fusions; ``text``: the payload without the data of its constants.
@@ -531,42 +524,3 @@ def _read(text: str, entry: str | None) -> "ProgramPayload":
         if error.stage is Stage.BIND:
             raise UsageError(error.reason) from error
         raise
-
-
-# Counts the launches and copies of a program from its code, without running it.
-#
-# Takes a host function on device memory, before its work is put on streams; each ``gpu.launch_func`` and each
-# ``gpu.memcpy`` of its only block runs once in a call.
-
-
-def counted_work(payload: ProgramPayload, chip: Chip, options: DeviceOptions) -> DeviceWork | None:
-    """Returns the launches and copied bytes of one call of ``payload``, which this function lowers in place.
-
-    None where only a call shows the work: it is in a loop or a branch, or its size is not static. Raises
-    CandidateError where the lowering fails.
-    """
-    module = payload.module
-    function = payload.function
-    drop_code(module)
-    outline_kernels(module, chip)
-    drop_tokens(function)
-    give_device_memory(module, function, options)
-    block = function.regions[0].blocks[0]
-    work = DeviceWork()
-    for op in walk(function, LAUNCH, COPY):
-        memrefs = [operand.type for operand in op.operands if isinstance(operand.type, ir.MemRefType)]
-        if op.block != block or not all(type_.has_static_shape for type_ in memrefs):
-            return None
-        if op.name == LAUNCH:
-            work = work.with_launch()
-        else:
-            to, from_ = (_is_on_device(operand, options) for operand in op.operands)
-            work = work.with_copy(memref_bytes(memrefs[0]), to_device=to, from_device=from_)
-    return work
-
-
-def _is_on_device(memory: Value, options: DeviceOptions) -> bool:
-    root = source_of(memory, VIEWS)
-    if isinstance(root.owner, ir.Block):
-        return options.device_arguments
-    return op_of(root, "gpu.alloc") is not None

@@ -23,21 +23,21 @@ from tuner.core.progress import step
 from tuner.programs.comparison import outputs, samples_of
 from tuner.programs.fusion_times import timed_fusions
 from tuner.programs.program_times import KernelTime, ProgramTimes
+from tuner.programs.recording_device import RecordingDevice
 from tuner.programs.report import KernelSample
 from tuner.programs.request import ProgramOptions, ProgramRequest
-from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.recording_device import RecordingDevice
-from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import host_watch, interleaved, reliability_of
 from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.programs.devices import device_runtime
+from tuner.runtime.programs.runner_functions import discard
 from tuner.targets.target import ProgramSupport
 
 if TYPE_CHECKING:
     from tuner.programs.compiler import CompiledProgram
-    from tuner.programs.run.runner_functions import Write
     from tuner.programs.run.sampled_launches import LaunchSample
+    from tuner.runtime.programs.runner_functions import Write
 
 PROGRAM = "the program"  # the step in which a program runs
 ROUNDS = 11  # calls whose kernels are timed; the call with the median sum of kernel times is reported
@@ -74,13 +74,11 @@ def run_on_device(
     launches: list[LaunchSample] = []
     run_launch = None
     if request.options.sample:
-        from tuner.programs.run.sampled_launches import SampledLaunches  # loads the simulator
-
-        run_launch = SampledLaunches(code, request.options.sample, launches.append).run
+        run_launch = device_runtime().sampled_launches(code, request.options.sample, launches.append)
     device = _opened(request, support, write=printed.append, run_launch=run_launch)
     recorder = RecordingDevice(device)
     own = copies(arguments)
-    with closing(DeviceFunction(code, recorder, printed.append)) as program:
+    with closing(device_runtime().function(code, recorder, printed.append)) as program:
         loaded = recorder.work
         with step(PROGRAM):
             results = outputs(code, program(*own), own)
@@ -242,7 +240,7 @@ def time_on_device(
 
     ``seed``: of the order of the calls. Raises DeviceError where the device or its driver refuses.
     """
-    with closing(DeviceFunction(code, device, discard)) as program:
+    with closing(device_runtime().function(code, device, discard)) as program:
         call = functools.partial(repeat, program, arguments)
         first, again = interleaved((call, call), FINAL_EFFORT, np.random.default_rng(seed), None)
     return ProgramTimes(
@@ -265,7 +263,7 @@ def kernel_times(
     rounds = []
     with (
         closing(LaunchTimer(device)) as timer,
-        closing(DeviceFunction(code, timer.as_device(), discard)) as program,
+        closing(device_runtime().function(code, timer.as_device(), discard)) as program,
     ):
         for _ in range(ROUNDS + 1):
             program(*arguments)

@@ -36,11 +36,11 @@ from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.lowering import DECLARATION, compile_fusion
 from tuner.mlir.cpu.needed_instructions import instructions_needed
 from tuner.mlir.fusions.facts import fusion_problem
+from tuner.mlir.fusions.operations import arithmetic_of
 from tuner.mlir.ir.reading import types_of
+from tuner.mlir.programs.indirect_indices import EXTRACT, assert_indirect_indices
+from tuner.mlir.programs.row_writes import SCATTER, row_writes_to_loops
 from tuner.programs.fusions.linking import fusion_module
-from tuner.programs.fusions.operations import arithmetic_of
-from tuner.programs.lowering.read_program import EXTRACT, assert_indirect_indices
-from tuner.programs.lowering.row_writes import SCATTER, row_writes_to_loops
 from tuner.runtime.compiled_files import CompiledFiles, compiled_files
 from tuner.runtime.cpu.host import own_architecture
 from tuner.space.scripts.choice import why_no_strategy

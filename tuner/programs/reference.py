@@ -4,22 +4,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from tuner.core.device_programs import DeviceProgram
-from tuner.core.errors import CandidateError, Refusal
+from tuner.core.errors import Refusal
 from tuner.mlir.bindings import ir
 from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.transform import new_context, parse, without_schedules
 from tuner.programs.comparison import outputs
 from tuner.programs.compiler import ProgramCompiler
 from tuner.programs.execution import copies
-from tuner.programs.interpreter.host_functions import NotInterpretedError, read_function
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.host_function import HostFunction
+from tuner.runtime.programs.devices import device_runtime
 from tuner.targets.backends import Backends
 from tuner.targets.target import HostPrograms
 
 AS_WRITTEN = "the text as written, before any pass"
 AS_LOOPS = "the payload as loops on the host, by MLIR's passes"
-ALLOWED = ", allowed "  # what follows it in a message does not say why a text is not interpreted
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +66,9 @@ def interpreted_reference(
     """
     printed: list[str] = []
     own = copies(arguments)
-    try:
-        results = read_function(request.written or request.text, code.entry)(own, printed.append)
-    except CandidateError as error:
-        raise CandidateError(error.stage, f"as written: {error.reason}") from error
-    except NotInterpretedError as error:
-        return Refusal(str(error).removeprefix("payload: ").partition(ALLOWED)[0])
+    text = request.written or request.text
+    results = device_runtime().interpreted(text, code.entry, own, printed.append)
+    if isinstance(results, Refusal):
+        return results
     listed = results[0] if len(results) == 1 else results  # as a call of compiled code returns
     return Reference(outputs(code, listed, own), "".join(printed), AS_WRITTEN)

@@ -22,7 +22,6 @@ from tuner.programs.reference import Reference, interpreted_reference, reference
 from tuner.programs.report import Comparison, ProgramReport
 from tuner.programs.request import ProgramRequest
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.runner_functions import discard
 from tuner.programs.speedup import (
     TimedFusions,
     TimedPair,
@@ -30,6 +29,7 @@ from tuner.programs.speedup import (
     timed_on_device,
     timed_on_host,
 )
+from tuner.runtime.programs.runner_functions import discard
 from tuner.targets.registry import real_backends
 
 if TYPE_CHECKING:

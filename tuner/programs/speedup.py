@@ -24,12 +24,12 @@ from tuner.programs.compiler import CompiledProgram
 from tuner.programs.execution import copies, repeat
 from tuner.programs.fusion_times import interleaved_fusions, with_shares
 from tuner.programs.request import ProgramOptions
-from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.fused_program import FusedFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.runner_functions import discard
 from tuner.programs.watched_times import evidence_of, host_watch, interleaved
 from tuner.runtime.cpu.host import describe_machine
+from tuner.runtime.programs.devices import device_runtime
+from tuner.runtime.programs.runner_functions import discard
 from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def timed_on_device(
     with ExitStack() as opened:
         repeats: list[Callable[[int], None]] = []
         for code in (bound, plain, bound):
-            program = opened.enter_context(closing(DeviceFunction(code, device, discard)))
+            program = opened.enter_context(closing(device_runtime().function(code, device, discard)))
             repeats.append(functools.partial(repeat, program, arguments))
         return TimedPair(*interleaved(tuple(repeats), FINAL_EFFORT, np.random.default_rng(seed), None))
 

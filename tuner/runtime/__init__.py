@@ -9,6 +9,7 @@ __all__ = [
     "extensions",
     "gguf_files",
     "process_state",
+    "programs",
     "quantized_files",
     "timing",
     "timing_lock",

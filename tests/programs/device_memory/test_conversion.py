@@ -25,8 +25,8 @@ from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import walk
 from tuner.programs.device_memory import buffers as device_buffers
 from tuner.programs.device_memory import conversion as memory
-from tuner.programs.run.marshalling import PassedArgument
 from tuner.runtime.arrays import ArrayView, MemRef
+from tuner.runtime.programs.marshalling import PassedArgument
 
 pytestmark = pytest.mark.mlir
 OUTLINE = "builtin.module(gpu-launch-sink-index-computations,gpu-kernel-outlining,canonicalize,cse)"

@@ -224,11 +224,11 @@ def elements(view: View) -> np.ndarray:
 
 def test_slices_transposed_split_and_merged_views_have_the_elements_of_numpys() -> None:
     assert WHOLE.strides == (12, 4, 1)
-    assert views.is_contiguous(WHOLE)
-    assert views.is_contiguous(views.whole(0, TensorType((), "f32")))
+    assert WHOLE.is_contiguous
+    assert views.whole(0, TensorType((), "f32")).is_contiguous
     cut, numbers = views.sliced(WHOLE, (1, 0, 1), (1, 2, 2), (1, 2, 2)), NUMBERS.reshape(2, 3, 4)
     np.testing.assert_array_equal(elements(cut), numbers[1:2, 0:3:2, 1:4:2])
-    assert not views.is_contiguous(cut)
+    assert not cut.is_contiguous
     np.testing.assert_array_equal(elements(views.without(cut, (0,))), elements(cut)[0])
     np.testing.assert_array_equal(elements(views.permuted(WHOLE, (1, 0, 2))), numbers.transpose(1, 0, 2))
     split = views.expanded(WHOLE, (2, 3, 2, 2), [[0], [1], [2, 3]])
@@ -239,7 +239,7 @@ def test_slices_transposed_split_and_merged_views_have_the_elements_of_numpys() 
     cut = views.sliced(WHOLE, (0, 0, 0), (2, 2, 3), (1, 1, 1))  # with gaps
     assert [views.collapsed(cut, each) for each in ([[0, 1], [2]], [[0], [1, 2]])] == [None, None]
     one = View(0, 0, TensorType((1, 3, 1, 4), "f32"), (99, 4, 77, 1))
-    assert views.is_contiguous(one)
+    assert one.is_contiguous
     assert views.collapsed(one, [[0, 1, 2, 3]]) == views.whole(0, TensorType((12,), "f32"))
     scalar = views.expanded(views.whole(0, TensorType((), "f32")), (1, 1), [])
     assert scalar.type.shape == (1, 1)

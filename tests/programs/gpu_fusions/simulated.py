@@ -13,8 +13,8 @@ from tests.texts import text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DeviceWork
 from tuner.programs.compiler import CompiledProgram
+from tuner.programs.recording_device import RecordingDevice
 from tuner.programs.run.device_function import DeviceFunction
-from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 SIMULATOR = TargetName("simulator", "sm_90")

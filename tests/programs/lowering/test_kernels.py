@@ -22,11 +22,12 @@ from tuner.core.gpu import chip_of
 from tuner.core.interfaces import Script
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.mlir.programs.matmuls import problems_of
 from tuner.payload.reference import NUMPY_DTYPES
 from tuner.programs.lowering import kernels
+from tuner.programs.recording_device import RecordingDevice
 from tuner.programs.run.device_function import DeviceFunction
 from tuner.programs.run.host_function import HostFunction
-from tuner.programs.run.recording_device import RecordingDevice
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 pytestmark = pytest.mark.mlir
@@ -129,7 +130,7 @@ def test_two_matmuls_of_one_problem_share_a_kernel_with_its_name_and_leave_no_fi
     once, by_script = payload(PROBLEM, is_filled=True), launched({PROBLEM: first_script(PROBLEM)})
     assert "gpu.launch blocks" not in read(once, by_script)
     twice = once.replace("return", f"{MATMUL}\n      return")
-    read(twice, lambda payload: found.extend(kernels.problems_of(payload)))
+    read(twice, lambda payload: found.extend(problems_of(payload)))
     assert found == [PROBLEM]
     text = read(twice, by_script)
     assert (text.count("gpu.func"), text.count("gpu.launch_func")) == (1, 2)

@@ -13,7 +13,8 @@ from tuner.core.matmul import BatchMatmul, Matmul
 from tuner.core.problem import NamedProblem, Problem
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.programs.lowering.matmul_recognition import contractions_in, find_matmuls, model_contractions
+from tuner.mlir.programs.matmuls import find_matmuls
+from tuner.programs.lowering.model_contractions import contractions_in, model_contractions
 from tuner.programs.lowering.read_program import read_program
 
 SIZES = {"m": 8, "n": 4, "k": 16}

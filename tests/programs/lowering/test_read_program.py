@@ -21,11 +21,11 @@ from tuner.mlir.effects.accesses import device_accesses
 from tuner.mlir.effects.memory_effects import KernelEffects
 from tuner.mlir.ir.reading import walk
 from tuner.mlir.ir.resources import array_of, split_payload
+from tuner.mlir.programs import entry as signature
+from tuner.mlir.programs.entry import function_named
+from tuner.mlir.programs.indirect_indices import assert_indirect_indices
 from tuner.programs.execution import copies
 from tuner.programs.lowering import bufferize, explicit_memory
-from tuner.programs.lowering import entry as signature
-from tuner.programs.lowering.entry import function_named
-from tuner.programs.lowering.read_program import assert_indirect_indices
 
 READ = checked(__file__)
 T, D = "tensor<3x4xf32>", "tensor<?x4xf32>"

@@ -19,12 +19,11 @@ from tests.texts import text_beside
 from tuner.core.device_programs import BufferType, DeviceProgram, ScalarType, ValueType
 from tuner.core.errors import UsageError
 from tuner.core.numpy_types import DTYPES, dtype_of
-from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS
-from tuner.programs.interpreter.printing import number_text
-from tuner.programs.run import marshalling, runner_functions
-from tuner.programs.run.host_heap import HostHeap
-from tuner.programs.run.runner_functions import RunnerFunctions, memref_text
+from tuner.mlir.effects.runner_signatures import C_INTERFACE, MEMREFS, RUNNER_FUNCTIONS, number_text
 from tuner.runtime.arrays import ArrayView, ExpectedArray, MemRef, is_unsigned_form
+from tuner.runtime.programs import marshalling, runner_functions
+from tuner.runtime.programs.host_heap import HostHeap
+from tuner.runtime.programs.runner_functions import RunnerFunctions, memref_text
 from tuner.simulator.device.happens_before import HostDefect
 from tuner.simulator.device.simulated_device import SimulatedDevice
 

@@ -16,10 +16,10 @@ from tests.simulator.device.test_kernels import Parameters
 from tuner.core.device import AbstractDevice, Extent, KernelLaunch
 from tuner.core.device_programs import BufferType, DeviceWork, ResidentBuffer
 from tuner.core.errors import CandidateError, DeviceError, Stage
+from tuner.programs.recording_device import RecordingDevice
 from tuner.programs.run.device_function import ResidentMemory
-from tuner.programs.run.host_errors import ABORT, PUTS, HostAssertions, HostFaults, with_checks
 from tuner.programs.run.mgpu import SIGNATURES, MgpuTable
-from tuner.programs.run.recording_device import RecordingDevice
+from tuner.runtime.programs.host_errors import ABORT, PUTS, HostAssertions, HostFaults, with_checks
 from tuner.simulator.device.simulated_device import SimulatedDevice
 
 KERNEL = OF_THREE.replace(b", .param .u32 n, .param .u64 b", b"") + b"\0"  # of one parameter

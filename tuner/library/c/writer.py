@@ -46,8 +46,8 @@ from tuner.library.c.row_covers import covered_ranges
 from tuner.library.entries import LibraryEntry, LibraryFile
 from tuner.mlir.cpu.llvm_modules import joined
 from tuner.results.output.templates import template_environment
+from tuner.runtime.programs.devices import device_compiler
 from tuner.targets.cpu.compiler import write_object
-from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.version import __version__
 
 # Types of which C has only the bits, by functions of matmul.c and of check.c.
@@ -410,10 +410,10 @@ def _rank(entry: LibraryEntry) -> tuple[object, ...]:
 
 def _compiled(entry: LibraryEntry) -> KernelCode:
     try:
-        artifact = GpuCompiler(chip_of(entry.machine.chip)).compile(entry.problem, Script.of(entry.script))
+        chip = chip_of(entry.machine.chip)
+        return device_compiler().kernel(entry.problem, Script.of(entry.script), chip)
     except CandidateError as error:
         raise TunerError(f"trial {entry.trial}: {entry.problem.key}: {error}") from error
-    return artifact.code
 
 
 def require_prefix(prefix: str) -> None:

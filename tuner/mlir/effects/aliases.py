@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Block, Op, Type, Value, ir
+from tuner.mlir.effects.launches import ARGUMENTS, SEGMENTS
 from tuner.mlir.effects.op_effects import NO_MEMORY_EFFECT, READERS
 from tuner.mlir.effects.runner_signatures import is_runner_function
-from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS
 from tuner.mlir.ir.reading import arguments_in, callee_of, name_of, op_of, parents_of, walk
 
 # Def-use edges through structured control flow: which values a result or block argument of scf ops may be.

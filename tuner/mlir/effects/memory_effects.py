@@ -12,6 +12,7 @@ from typing import NamedTuple
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, described, is_buffer, may_be_unknown_pointer
+from tuner.mlir.effects.launches import ARGUMENTS, BLOCK, GRID, axis_of, operands
 from tuner.mlir.effects.op_effects import (
     ANYTHING,
     NO_MEMORY_EFFECT,
@@ -20,7 +21,6 @@ from tuner.mlir.effects.op_effects import (
     Effect,
     effect_on_operand,
 )
-from tuner.mlir.ir.launches import ARGUMENTS, BLOCK, GRID, axis_of, operands
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import (
     arguments_in,

@@ -1,11 +1,16 @@
-"""Names and types of the functions of MLIR's runner libraries that a program may declare and call.
+"""Names and types of the functions of MLIR's runner libraries that a program may call; numbers as printed.
 
 The functions are those of ``mlir_c_runner_utils`` and ``mlir_runner_utils``, see
 <https://github.com/llvm/llvm-project/blob/main/mlir/lib/ExecutionEngine/RunnerUtils.cpp>. A function with
 ``llvm.emit_c_interface`` is called as ``_mlir_ciface_NAME``, with the address of a memref's descriptor.
 """
 
+from typing import Any
+
+import numpy as np
+
 C_INTERFACE = "_mlir_ciface_"
+DIGITS = 6  # significant digits that C++ prints of a float: std::ostream, default precision
 # Name -> LLVM types of the arguments.
 PRINTED_SCALARS: dict[str, tuple[str, ...]] = {
     "printI64": ("i64",),
@@ -43,3 +48,13 @@ RUNNER_FUNCTIONS = frozenset({*PRINTED_SCALARS, *CLOCKS, *MEMREFS, *SHAPES})
 def is_runner_function(symbol: str) -> bool:
     """Returns whether a symbol names a function of MLIR's runner libraries, also with ``_mlir_ciface_``."""
     return symbol.removeprefix(C_INTERFACE) in RUNNER_FUNCTIONS
+
+
+def number_text(number: Any) -> str:
+    """Returns a number as a C++ stream prints it: an integer in full, a float with six significant digits."""
+    if isinstance(number, np.integer | np.bool_ | int):
+        return str(int(number))
+    text = f"{float(number):.{DIGITS}g}"
+    if np.signbit(float(number)) and text == "nan":
+        return text.replace("nan", "-nan")
+    return text

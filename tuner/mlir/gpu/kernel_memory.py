@@ -2,9 +2,9 @@
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS
+from tuner.mlir.effects.launches import CLUSTER, SEGMENTS
 from tuner.mlir.gpu.shared_memory import ALIGNMENT_BYTES
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.launches import CLUSTER, SEGMENTS
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import ops_in, parents_of, unsupported, walk
 

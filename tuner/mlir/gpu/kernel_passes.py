@@ -4,17 +4,10 @@ They are of composed ops, constant arguments, atomics, intrinsics, outlining, pr
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, interpreter, ir
+from tuner.mlir.effects.launches import ARGUMENTS, kernel_of, launches_of, module_of, operands
 from tuner.mlir.gpu.shared_memory import DYNAMIC_SHARED
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.launches import (
-    ARGUMENTS,
-    CLUSTER_SIZE,
-    TILE_GRID,
-    kernel_of,
-    launches_of,
-    module_of,
-    operands,
-)
+from tuner.mlir.ir.launches import CLUSTER_SIZE, TILE_GRID
 from tuner.mlir.ir.reading import name_of, op_of, walk
 from tuner.mlir.passes import run_passes
 

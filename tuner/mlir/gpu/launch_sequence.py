@@ -16,17 +16,9 @@ from functools import partial
 from tuner.core.compiled_code import BufferMap, KernelBuffer, Launch
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Attribute, Op, Value, ir
+from tuner.mlir.effects.launches import ARGUMENTS, BLOCK, GRID, kernel_of, operands
 from tuner.mlir.gpu.tensor_maps import TENSOR_MAP, layout_of
-from tuner.mlir.ir.launches import (
-    ARGUMENTS,
-    BLOCK,
-    GRID,
-    TILE_GRID,
-    constant,
-    kernel_of,
-    operands,
-    shared_bytes,
-)
+from tuner.mlir.ir.launches import TILE_GRID, constant, shared_bytes
 from tuner.mlir.ir.memrefs import BUFFER, argument_attributes, memref_bytes, named_arguments
 from tuner.mlir.ir.padded_views import BOUNDS
 from tuner.mlir.ir.reading import name_of, ops_in, source_of, walk

@@ -16,6 +16,7 @@ from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, Chip
 from tuner.mlir.bindings import Op, WalkResult, gpu, ir, ptx_bindings
+from tuner.mlir.effects.launches import ARGUMENTS, SEGMENTS, module_of
 from tuner.mlir.gpu import batches, kernel_memory, kernel_passes, modules, tensor_maps
 from tuner.mlir.gpu.fragments import lower_fragment_elementwise
 from tuner.mlir.gpu.kernel_copies import expand_copies
@@ -30,7 +31,6 @@ from tuner.mlir.gpu.shared_memory import (
 )
 from tuner.mlir.gpu.thread_ids import expand_warp_ids
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, module_of
 from tuner.mlir.ir.memory_spaces import name_memory_spaces
 from tuner.mlir.ir.reading import callee_of, name_of, unsupported, walk, walk_ops
 from tuner.mlir.math.lowering import lower_math

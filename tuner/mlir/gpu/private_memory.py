@@ -3,7 +3,7 @@
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, is_buffer, roots_of
-from tuner.mlir.ir.launches import SEGMENTS
+from tuner.mlir.effects.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import is_workgroup, memref_bytes
 from tuner.mlir.ir.reading import location_of, name_of, walk
 

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.effects.aliases import VIEWS
+from tuner.mlir.effects.launches import launches_of
 from tuner.mlir.gpu.tensor_maps import box_alignment_bytes
 from tuner.mlir.ir.building import index, value
-from tuner.mlir.ir.launches import launches_of, set_shared_bytes, shared_bytes_operand
+from tuner.mlir.ir.launches import set_shared_bytes, shared_bytes_operand
 from tuner.mlir.ir.memrefs import is_row_major, is_workgroup, memref_bytes
 from tuner.mlir.ir.reading import constant_of, function_type, location_of, name_of, ops_in, walk
 

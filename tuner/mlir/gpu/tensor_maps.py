@@ -10,8 +10,8 @@ import re
 from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir
+from tuner.mlir.effects.launches import launches_of
 from tuner.mlir.ir.building import value
-from tuner.mlir.ir.launches import launches_of
 from tuner.mlir.ir.memrefs import argument_attributes, element_bytes, is_workgroup
 from tuner.mlir.ir.reading import (
     constant_of,

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.effects.launches import axis_of
 from tuner.mlir.ir.building import affine, index, is_less, symbol, value
-from tuner.mlir.ir.launches import TILE_GRID, axis_of, constant_grid, index_along
+from tuner.mlir.ir.launches import TILE_GRID, constant_grid, index_along
 from tuner.mlir.ir.reading import constant_of, ops_in, users_of, uses_of, walk
 
 

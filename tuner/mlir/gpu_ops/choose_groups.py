@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute
+from tuner.mlir.effects.launches import axis_of
 from tuner.mlir.ir.building import (
     DYNAMIC,
     compared,
@@ -19,7 +20,7 @@ from tuner.mlir.ir.building import (
     total,
     value,
 )
-from tuner.mlir.ir.launches import axis_of, constant_grid, index_along
+from tuner.mlir.ir.launches import constant_grid, index_along
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.padded_views import BOUNDS
 from tuner.mlir.ir.reading import constant_of, ops_in, set_operands, users_of, uses_of, walk

@@ -3,8 +3,9 @@
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.dialect import InPlaceOp, attribute, text
+from tuner.mlir.effects.launches import AXES, axis_of
 from tuner.mlir.ir.building import affine, index, symbol, value
-from tuner.mlir.ir.launches import AXES, axis_of, constant_grid, index_along
+from tuner.mlir.ir.launches import constant_grid, index_along
 from tuner.mlir.ir.reading import constant_of, ops_in, walk
 
 GRID_Z = 2  # index of the operand of gpu.launch: blocks along z

@@ -1,4 +1,1 @@
 """Elementary functions as arithmetic on scalars and vectors, for every target."""
-
-# What other packages may import; the rest is inside.
-__all__ = ["conversions", "expressions", "lowering"]

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 
 from tuner.core.errors import Refusal
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.launches import AXES, axis_of
 from tuner.mlir.ir.building import affine, index, symbol
-from tuner.mlir.ir.launches import AXES, TILE_GRID, axis_of, constant_grid
+from tuner.mlir.ir.launches import TILE_GRID, constant_grid
 from tuner.mlir.wgmma.integers import as_count, as_i32, calculate, loop_i32
 from tuner.mlir.wgmma.launch import block_id
 from tuner.mlir.wgmma.plan import PipelinePlan

@@ -35,7 +35,7 @@ from tuner.programs.documents import program_document
 from tuner.programs.dynamic.specialization import takes_dynamic_size
 from tuner.programs.dynamic.tuned_sizes import TIMEOUT_S, SharedLimits, request_at
 from tuner.programs.fusion_tuning import FusionTuning, child_fusion_steps
-from tuner.programs.lowering.matmul_recognition import model_contractions
+from tuner.programs.lowering.model_contractions import model_contractions
 from tuner.programs.request import ProgramOptions, ProgramRequest, program_support, require_on_cpu
 from tuner.programs.service import in_child
 from tuner.programs.tuning import ProgramTuning, child_process_steps

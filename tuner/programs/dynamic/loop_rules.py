@@ -12,11 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
-from tuner.mlir.ir.building import dimensions
-from tuner.mlir.ir.reading import constant_of, op_of, walk_where
-from tuner.programs.dynamic.padding_facts import Loops
-from tuner.programs.dynamic.size_analysis import PREDICATES, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     GENERIC,
     body_of,
     defining,
@@ -25,6 +21,10 @@ from tuner.programs.fusions.operations import (
     is_parallel,
     is_tensor,
 )
+from tuner.mlir.ir.building import dimensions
+from tuner.mlir.ir.reading import constant_of, op_of, walk_where
+from tuner.programs.dynamic.padding_facts import Loops
+from tuner.programs.dynamic.size_analysis import PREDICATES, KnownSizes, reads_size, refusal
 
 # linalg operations that add products of two operands: zeros in both leave the sums as they are
 NAMED_BODIES = ("linalg.generic", "linalg.fill", "linalg.transpose", "linalg.broadcast")

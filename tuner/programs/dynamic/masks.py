@@ -9,19 +9,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, indexing_maps_of, ir
+from tuner.mlir.fusions.operations import body_of, clone_into, defining, inputs_of, is_tensor
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value, zero
 from tuner.mlir.ir.reading import maps_in, replace_results, types_of
 from tuner.programs.dynamic.loop_rules import MaskedLoops
 from tuner.programs.dynamic.size_analysis import KnownSizes
 from tuner.programs.fusions.generics import empty, maps_attribute, selecting
-from tuner.programs.fusions.operations import (
-    body_of,
-    clone_into,
-    defining,
-    inputs_of,
-    is_tensor,
-)
 
 MaskOf = Callable[[LinearSize], Value]  # the mask of indices below a size; 1-D
 GREATER = 2  # arith.cmpf ogt

@@ -10,6 +10,17 @@ from dataclasses import dataclass, field, replace
 
 from tuner.core.dynamic_sizes import LinearSize, static_size
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import (
+    COLLAPSE,
+    EXPAND,
+    GENERIC,
+    body_of,
+    defining,
+    inits_of,
+    inputs_of,
+    is_tensor,
+    users,
+)
 from tuner.mlir.ir.reading import op_of
 from tuner.programs.dynamic.padding_values import (
     WEIGHTS,
@@ -21,17 +32,6 @@ from tuner.programs.dynamic.padding_values import (
     exactly,
 )
 from tuner.programs.dynamic.size_analysis import FIRST_UNSIGNED, PREDICATES, KnownSizes
-from tuner.programs.fusions.operations import (
-    COLLAPSE,
-    EXPAND,
-    GENERIC,
-    body_of,
-    defining,
-    inits_of,
-    inputs_of,
-    is_tensor,
-    users,
-)
 
 RESHAPES = (COLLAPSE, EXPAND, "tensor.cast", "tensor.reshape")
 FALSE, TRUE = exactly(0), exactly(1)

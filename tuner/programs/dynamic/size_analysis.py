@@ -20,9 +20,9 @@ from tuner.core.dynamic_sizes import (
 )
 from tuner.core.errors import UsageError
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import is_tensor
 from tuner.mlir.ir.reading import constant_of, location_of, op_of
 from tuner.programs.dynamic.padding_values import Facts
-from tuner.programs.fusions.operations import is_tensor
 
 DYNAMIC_SIZE = ir.ShapedType.get_dynamic_size()
 LEAST_BITS = 32  # of integers that hold each size

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 from tuner.core.dynamic_sizes import LinearSize
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import body_of, clone_into, inputs_of, is_tensor, read_by
 from tuner.mlir.ir.building import value, zero
 from tuner.mlir.ir.reading import maps_in
 from tuner.programs.dynamic.masks import with_inputs
 from tuner.programs.dynamic.size_analysis import KnownSizes, reads_size, size_below
-from tuner.programs.fusions.operations import body_of, clone_into, inputs_of, is_tensor, read_by
 
 NumberOf = Callable[[LinearSize, str], Value]  # the tensor of rank 0 that has a size, of an element type
 

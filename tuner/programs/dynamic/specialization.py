@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 from tuner.core.dynamic_sizes import LinearSize, SizeRange, Sizes
 from tuner.core.errors import CandidateError, Refusal, Stage, UsageError
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import is_tensor, read_by
 from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, name_of, ops_in, types_of
 from tuner.mlir.ir.resources import joined_payload, split_payload
 from tuner.mlir.passes import run_passes
+from tuner.mlir.programs.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.mlir.transform import new_context, parse
 from tuner.programs.dynamic.loop_rules import PRODUCTS, MaskedLoops, note_loops
 from tuner.programs.dynamic.size_analysis import (
@@ -26,10 +28,8 @@ from tuner.programs.dynamic.static_sizes import StaticFunction
 from tuner.programs.dynamic.tensor_rules import note_tensor
 from tuner.programs.fusions import normal_forms
 from tuner.programs.fusions.generics import fill_broadcasts
-from tuner.programs.fusions.operations import is_tensor, read_by
 from tuner.programs.fusions.payload import INLINE, TERMINATOR, TensorPayload
 from tuner.programs.fusions.unused_results import drop_unused_results
-from tuner.programs.lowering.entry import entry_of, function_named, hide_others, require_few_operations
 from tuner.programs.run.sized_function import SizedFunction, SizedMember
 from tuner.programs.run.sized_types import SizeArgument, SizedSignature, SizedType
 

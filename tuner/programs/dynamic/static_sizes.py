@@ -10,6 +10,18 @@ from dataclasses import dataclass, field
 
 from tuner.core.dynamic_sizes import LinearSize, Sizes, shape_at
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import (
+    EMPTY,
+    EXPAND,
+    GENERIC,
+    INSERT,
+    PAD,
+    SLICE,
+    body_of,
+    defining,
+    is_scalar_op,
+    is_tensor,
+)
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import recreated, value
 from tuner.mlir.ir.reading import ops_in, types_of
@@ -27,18 +39,6 @@ from tuner.programs.dynamic.tensor_rules import (
     segments,
 )
 from tuner.programs.fusions.generics import collapse, empty, expand
-from tuner.programs.fusions.operations import (
-    EMPTY,
-    EXPAND,
-    GENERIC,
-    INSERT,
-    PAD,
-    SLICE,
-    body_of,
-    defining,
-    is_scalar_op,
-    is_tensor,
-)
 from tuner.programs.run.sized_types import MASK, NUMBER, SizeArgument
 
 SPLAT = "tensor.splat"

@@ -10,10 +10,10 @@ from math import prod
 
 from tuner.core.dynamic_sizes import LinearSize, Shape, shape_text, static_size
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import COLLAPSE, CONSTANT, EXPAND, body_of, defining, is_tensor
 from tuner.mlir.ir.reading import groups_of
 from tuner.programs.dynamic.padding_facts import note_view
 from tuner.programs.dynamic.size_analysis import DYNAMIC_SIZE, KnownSizes, reads_size, refusal
-from tuner.programs.fusions.operations import COLLAPSE, CONSTANT, EXPAND, body_of, defining, is_tensor
 
 TensorRule = Callable[[Op, KnownSizes], Shape]  # raises UsageError for what padding would make wrong
 FROM_ELEMENTS = "tensor.from_elements"

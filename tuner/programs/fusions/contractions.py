@@ -6,11 +6,11 @@ from itertools import chain
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import GENERIC, inits_of, inputs_of, is_free, is_tensor, loop_sizes
 from tuner.mlir.ir.linalg import EXTEND_UNSIGNED, factor_extensions
 from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions.generics import collapse, expand, reshaped, transposed
 from tuner.programs.fusions.matmul_forms import matmul
-from tuner.programs.fusions.operations import GENERIC, inits_of, inputs_of, is_free, is_tensor, loop_sizes
 from tuner.programs.fusions.payload import TensorPayload
 
 BIT = "i1"  # a named matmul of bits is "or" of "and"

@@ -12,11 +12,11 @@ import numpy as np
 from tuner.core.dtypes import number_type
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import convolution_form
+from tuner.mlir.fusions.operations import CONVOLUTIONS, PAD, SLICE, inits_of
 from tuner.mlir.ir.building import value
 from tuner.mlir.ir.reading import op_of
 from tuner.programs.fusions.generics import collapse, expand, transposed
 from tuner.programs.fusions.matmul_forms import add_body, matmul
-from tuner.programs.fusions.operations import CONVOLUTIONS, PAD, SLICE, inits_of
 from tuner.programs.fusions.payload import TensorPayload
 
 NCHW = "linalg.conv_2d_nchw_fchw"

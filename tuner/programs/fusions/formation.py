@@ -17,9 +17,7 @@ from math import prod
 
 from tuner.core.fusions import ATTENTION, CONTRACTION, CONVOLUTION, ELEMENTWISE, LOOPS, QUANTIZED, ROWS
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import maps_in
-from tuner.programs.fusions.matmul_forms import conversion_of
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     CONTRACTIONS,
     MATMULS,
     OpKind,
@@ -36,6 +34,8 @@ from tuner.programs.fusions.operations import (
     read_by,
     users,
 )
+from tuner.mlir.ir.reading import maps_in
+from tuner.programs.fusions.matmul_forms import conversion_of
 
 WITH_EPILOGUE = (CONTRACTION, CONVOLUTION)
 OPS_LIMIT = 100  # operations of a fusion: the time to compile one loop grows faster than what is in its body

@@ -4,10 +4,7 @@ from collections.abc import Sequence
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir import building
-from tuner.mlir.ir.building import create, filled_tensor, integers, value
-from tuner.mlir.ir.reading import groups_of, op_of
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     COLLAPSE,
     CONSTANT,
     EMPTY,
@@ -19,6 +16,9 @@ from tuner.programs.fusions.operations import (
     defining,
     is_free,
 )
+from tuner.mlir.ir import building
+from tuner.mlir.ir.building import create, filled_tensor, integers, value
+from tuner.mlir.ir.reading import groups_of, op_of
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import Reassociation
 

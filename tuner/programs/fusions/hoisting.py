@@ -20,14 +20,14 @@ from typing import Any
 import numpy.typing as npt
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import copy_of, name_of, op_of, ops_in, types_of
-from tuner.programs.fusions import operations
+from tuner.mlir.programs.entry import function_named
+from tuner.mlir.programs.row_writes import SCATTER
 from tuner.programs.fusions.normal_forms import clean_up
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import transposition_of
-from tuner.programs.lowering.entry import function_named
-from tuner.programs.lowering.row_writes import SCATTER
 
 Array = npt.NDArray[Any]
 INIT = "init"

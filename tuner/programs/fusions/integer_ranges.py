@@ -7,7 +7,7 @@
 from collections.abc import Callable, Mapping
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.programs.fusions import operations
+from tuner.mlir.fusions import operations
 from tuner.programs.fusions.views import moved_loops
 
 Range = tuple[int, int]  # the least and the greatest number that a value can have

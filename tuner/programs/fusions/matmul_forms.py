@@ -13,19 +13,7 @@ from tuner.core.dtypes import natural_output
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import convolution_form
 from tuner.mlir.fusions.facts import matmul_layout
-from tuner.mlir.ir.building import create, recreated, value, zero
-from tuner.mlir.ir.linalg import CAST, EXTEND_UNSIGNED, UNSIGNED, is_unsigned
-from tuner.mlir.ir.reading import maps_in, op_of, set_operands, uses_of
-from tuner.programs.fusions.generics import (
-    collapse,
-    expand,
-    maps_attribute,
-    selecting,
-    summed,
-    transposed,
-    zeros,
-)
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     COLLAPSE,
     CONTRACTIONS,
     CONVOLUTIONS,
@@ -43,6 +31,18 @@ from tuner.programs.fusions.operations import (
     is_identity,
     is_parallel,
     users,
+)
+from tuner.mlir.ir.building import create, recreated, value, zero
+from tuner.mlir.ir.linalg import CAST, EXTEND_UNSIGNED, UNSIGNED, is_unsigned
+from tuner.mlir.ir.reading import maps_in, op_of, set_operands, uses_of
+from tuner.programs.fusions.generics import (
+    collapse,
+    expand,
+    maps_attribute,
+    selecting,
+    summed,
+    transposed,
+    zeros,
 )
 from tuner.programs.fusions.payload import TensorPayload
 from tuner.programs.fusions.views import moved_loops, number_of, padding_number, transposition_of

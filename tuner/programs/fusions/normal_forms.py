@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.reading import op_of, walk_where
 from tuner.mlir.passes import run_passes
 from tuner.mlir.transform import apply_script, parse
-from tuner.programs.fusions import operations
 from tuner.programs.fusions.matmul_forms import is_plain_but_for_order
 
 # Elementwise operations, transposes and broadcasts become ``linalg.generic``; matmuls, convolutions and

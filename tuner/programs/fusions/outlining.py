@@ -23,14 +23,14 @@ from tuner.core.fusions import (
 )
 from tuner.core.quantization import QUANTIZATION, WeightFormat, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.building import create
 from tuner.mlir.ir.reading import maps_in, ops_in, source_of, walk
 from tuner.mlir.passes import run_passes
-from tuner.programs.fusions import operations
+from tuner.mlir.programs.row_writes import SCATTER
 from tuner.programs.fusions.formation import Members
 from tuner.programs.fusions.payload import TensorPayload, set_function_type
 from tuner.programs.fusions.views import memref_type, padding_number
-from tuner.programs.lowering.row_writes import SCATTER
 
 FUSE = "builtin.module(func.func(linalg-fuse-elementwise-ops,canonicalize,cse))"
 DEDUPLICATE = "builtin.module(cse)"

@@ -6,9 +6,9 @@ product of matrices, whose rows are all pixels of an image, cannot write between
 
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.convolutions import YIELD, is_padding_of_zeros, takes_padding
+from tuner.mlir.fusions.operations import COLLAPSE, EXPAND, FREE, SLICE, defining
 from tuner.mlir.ir.building import create, recreated
 from tuner.mlir.ir.reading import source_of
-from tuner.programs.fusions.operations import COLLAPSE, EXPAND, FREE, SLICE, defining
 from tuner.programs.fusions.payload import TensorPayload
 
 PIXELS = 2  # dimensions of an image: rows and columns

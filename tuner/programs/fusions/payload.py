@@ -17,16 +17,16 @@ from tuner.mlir.ir.reading import ARGUMENT_ATTRIBUTES, function_type, new_values
 from tuner.mlir.ir.resources import Data, array_of
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
-from tuner.mlir.transform import parse
-from tuner.programs.lowering.aggregates import decompose_aggregates
-from tuner.programs.lowering.composed_math import expand_composed_math
-from tuner.programs.lowering.entry import (
+from tuner.mlir.programs.entry import (
     entry_of,
     function_named,
     hide_others,
     reject_unknown_floats,
     require_few_operations,
 )
+from tuner.mlir.transform import parse
+from tuner.programs.lowering.aggregates import decompose_aggregates
+from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.packing import decompose_packing
 
 INLINE = "builtin.module(inline,symbol-dce)"

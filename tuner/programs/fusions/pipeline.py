@@ -28,6 +28,7 @@ from tuner.core.quantization import GROUP_MULTIPLE, WEIGHT_BITS, quantized_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.fusions.facts import fusion_problem, quantization_in
 from tuner.mlir.fusions.hidden_keys import attention_mask, visible_band, with_visible_band
+from tuner.mlir.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.mlir.ir.reading import name_of, ops_in
 from tuner.mlir.ir.resources import Data, require_data_bytes, resource_sizes, split_payload
 from tuner.mlir.reference.fusion_reference import evaluate_tensors
@@ -38,7 +39,6 @@ from tuner.programs.fusions.formation import Members, form_fusions, join_attenti
 from tuner.programs.fusions.generics import reshape_fills
 from tuner.programs.fusions.hoisting import InitPart, hoist, init_parts
 from tuner.programs.fusions.integer_ranges import range_of
-from tuner.programs.fusions.operations import EMPTY, PAD, VIEWS, users
 from tuner.programs.fusions.outlining import KnownTexts, outlined
 from tuner.programs.fusions.paddings import join_paddings
 from tuner.programs.fusions.payload import (
@@ -62,7 +62,7 @@ from tuner.programs.fusions.placement import (
 from tuner.programs.fusions.producer_shapes import take_shapes_of_producers
 from tuner.programs.fusions.quantized_weights import keep_integers
 from tuner.programs.fusions.unused_results import drop_unused_results
-from tuner.programs.fusions.views import is_contiguous, moved_loops
+from tuner.programs.fusions.views import moved_loops
 
 Array = npt.NDArray[np.generic]
 NARROW_BITS = min(WEIGHT_BITS.values())
@@ -270,12 +270,12 @@ def _quantized(members: Members, plan: BufferPlan, weights: frozenset[int]) -> l
     places = dict(plan.views)
     before = []
     after = []
-    if not is_contiguous(places[a]):
+    if not places[a].is_contiguous:
         target = temporary(plan, tensor_type(a.type))
         before = [copying_fusion(NeededCopy(a, target), plan.views, weights)]
         places[a] = target
     home = places[result]
-    if not is_contiguous(home):
+    if not home.is_contiguous:
         places[result] = temporary(plan, tensor_type(result.type))
         after = [copying_fusion(NeededCopy(result, home), places, weights)]
     return [*before, outlined(members, places, weights, {}), *after]

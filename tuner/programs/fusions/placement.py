@@ -31,9 +31,7 @@ from tuner.core.fusions import (
     View,
 )
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import number_attribute
-from tuner.programs.fusions import views
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     COLLAPSE,
     CONCAT,
     EXPAND,
@@ -49,6 +47,9 @@ from tuner.programs.fusions.operations import (
     is_scalar_op,
     users,
 )
+from tuner.mlir.ir.building import number_attribute
+from tuner.mlir.programs.row_writes import SCATTER
+from tuner.programs.fusions import views
 from tuner.programs.fusions.payload import TensorPayload, tensor_type
 from tuner.programs.fusions.views import (
     collapsed,
@@ -64,7 +65,6 @@ from tuner.programs.fusions.views import (
     view_of,
     without,
 )
-from tuner.programs.lowering.row_writes import SCATTER
 
 
 class UnorderedError(Exception):
@@ -228,7 +228,7 @@ def _can_read(value: Value, view: View, user: Op) -> bool:
     contiguous memory.
     """
     if is_quantized(user):
-        return views.is_contiguous(view)
+        return view.is_contiguous
     if user.name not in VIEWS or user.operands[0] != value:
         return True
     seen = view_of(user, view)

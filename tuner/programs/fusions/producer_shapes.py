@@ -17,12 +17,7 @@ from itertools import chain, islice
 
 from tuner.core.fusions import View
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.reading import groups_of, maps_in, op_of
-from tuner.programs.fusions import views
-from tuner.programs.fusions.formation import OPS_LIMIT
-from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
-from tuner.programs.fusions.matmul_forms import is_broadcast, is_extension
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     COLLAPSE,
     CONTRACTIONS,
     EXPAND,
@@ -39,6 +34,11 @@ from tuner.programs.fusions.operations import (
     is_reduction,
     users,
 )
+from tuner.mlir.ir.reading import groups_of, maps_in, op_of
+from tuner.programs.fusions import views
+from tuner.programs.fusions.formation import OPS_LIMIT
+from tuner.programs.fusions.generics import collapse, expand, maps_attribute, parallel_loops, selecting
+from tuner.programs.fusions.matmul_forms import is_broadcast, is_extension
 from tuner.programs.fusions.payload import TensorPayload, tensor_type
 from tuner.programs.fusions.views import Reassociation, slice_of, view_of
 

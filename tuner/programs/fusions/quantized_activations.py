@@ -15,8 +15,8 @@ import numpy as np
 
 from tuner.core.quantization import GREATEST, LEAST_MAXIMUM
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.reading import maps_in
-from tuner.programs.fusions import operations
 from tuner.programs.fusions.views import number_of
 
 LESS = 4  # the predicate olt of arith.cmpf

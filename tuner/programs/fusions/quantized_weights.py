@@ -32,9 +32,9 @@ from tuner.core.quantization import (
     WeightFormat,
 )
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.building import PARALLEL, REDUCTION, generic, value
 from tuner.mlir.ir.reading import groups_of, maps_in
-from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import collapse, empty, expand, transposed
 from tuner.programs.fusions.matmul_forms import UNBATCHED, conversion_of, is_plain
 from tuner.programs.fusions.payload import TensorPayload

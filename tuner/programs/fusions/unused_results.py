@@ -1,10 +1,10 @@
 """Rebuilds generics without the results that nothing reads, so that nothing computes or stores them."""
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions.operations import GENERIC, body_of, defining
 from tuner.mlir.ir.building import create, recreated
 from tuner.mlir.ir.reading import maps_in
 from tuner.programs.fusions.generics import maps_attribute
-from tuner.programs.fusions.operations import GENERIC, body_of, defining
 from tuner.programs.fusions.payload import TensorPayload
 
 

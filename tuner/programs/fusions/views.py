@@ -8,10 +8,10 @@ read operations.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from tuner.core.fusions import TensorType, View
+from tuner.core.fusions import TensorType, View, row_major
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.reading import groups_of, maps_in
-from tuner.programs.fusions import operations
 
 # How reshapes, slices and transposes change where a tensor's elements lie: no data move.
 #
@@ -21,29 +21,9 @@ Reassociation = Sequence[Sequence[int]]  # groups of dimensions that become one
 YIELD = "tensor.yield"
 
 
-def row_major(shape: Sequence[int]) -> tuple[int, ...]:
-    """Returns the strides of a contiguous array of a shape."""
-    strides = []
-    step = 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
 def whole(buffer: int, type_: TensorType) -> View:
     """Returns the view of a contiguous tensor at the beginning of a buffer."""
     return View(buffer, 0, type_, row_major(type_.shape))
-
-
-def is_contiguous(view: View) -> bool:
-    """Returns whether the elements of a view lie row by row without gaps."""
-    return all(
-        size == 1 or stride == expected
-        for size, stride, expected in zip(
-            view.type.shape, view.strides, row_major(view.type.shape), strict=True
-        )
-    )
 
 
 def expanded(view: View, shape: Sequence[int], groups: Reassociation) -> View:
@@ -290,7 +270,7 @@ def _overlap(left: Slice, right: Slice) -> bool:
 def memref_type(view: View) -> str:
     """Returns the MLIR memref type of a view whose pointer includes the offset."""
     shape = "".join(f"{size}x" for size in view.type.shape)
-    if is_contiguous(view):
+    if view.is_contiguous:
         return f"memref<{shape}{view.type.element}>"
     strides = []
     step = 1

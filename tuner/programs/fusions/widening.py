@@ -3,10 +3,10 @@
 from math import prod
 
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.fusions.convolutions import convolution_form
 from tuner.mlir.ir.building import create, filled_tensor, recreated, value
 from tuner.mlir.ir.reading import op_of, source_of, users_of
-from tuner.programs.fusions import operations
 from tuner.programs.fusions.generics import converted, empty, extended
 from tuner.programs.fusions.matmul_forms import add_body
 from tuner.programs.fusions.payload import TensorPayload

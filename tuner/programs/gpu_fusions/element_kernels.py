@@ -9,14 +9,14 @@ from functools import partial
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.fusions import Fusion
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.building import branch, delinearized, index, is_less, loop, store, value
 from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import maps_in, users_of
 from tuner.mlir.passes import run_passes
+from tuner.mlir.programs.indirect_indices import assert_indirect_indices
 from tuner.mlir.transform import parse
-from tuner.programs.fusions import operations
 from tuner.programs.lowering.kernels import BLOCK_THREADS, BLOCKS_LIMIT, create_launch
-from tuner.programs.lowering.read_program import assert_indirect_indices
 
 Output = tuple[Value, Value]  # a tensor, and the memref that it is written to
 READ = "bufferization.to_tensor"

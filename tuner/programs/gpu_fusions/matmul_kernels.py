@@ -23,13 +23,7 @@ from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.building import load, store, value
-from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
-from tuner.mlir.ir.reading import maps_in, op_of, walk
-from tuner.mlir.transform import parse
-from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir
-from tuner.payload.scratch import Scratch, scratch_in
-from tuner.programs.fusions.operations import (
+from tuner.mlir.fusions.operations import (
     GENERIC,
     body_of,
     clone_into,
@@ -38,10 +32,16 @@ from tuner.programs.fusions.operations import (
     is_identity,
     is_parallel,
 )
+from tuner.mlir.ir.building import load, store, value
+from tuner.mlir.ir.memrefs import is_row_major, memref_bytes
+from tuner.mlir.ir.reading import maps_in, op_of, walk
+from tuner.mlir.programs.matmul_replacement import allocate
+from tuner.mlir.programs.matmuls import matmul_of
+from tuner.mlir.transform import parse
+from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir
+from tuner.payload.scratch import Scratch, scratch_in
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, launch_elements, launch_for_each
-from tuner.programs.lowering.matmul_calls import allocate
 from tuner.programs.lowering.matmul_launches import InsertedKernels, add_kernels_of, launch_all
-from tuner.programs.lowering.matmul_recognition import matmul_of
 
 ARITHMETIC = ("arith.", "math.", "linalg.yield")  # of the bodies that scripts finish stores with
 ScriptOf = Callable[[Problem], Script | None]

@@ -9,12 +9,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from tuner.core.compiled_code import Assemble
 from tuner.core.device_programs import (
     DEVICE_ATTRIBUTE,
     BufferType,
     DeviceFusion,
-    DeviceOptions,
     DeviceProgram,
     ResidentBuffer,
 )
@@ -35,13 +33,16 @@ from tuner.core.fusions import (
 from tuner.core.gpu import Chip
 from tuner.core.numpy_types import DTYPES
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.effects.launches import module_of
 from tuner.mlir.ir.building import create, reinterpreted
-from tuner.mlir.ir.launches import module_of
 from tuner.mlir.ir.memrefs import sync_function_type
 from tuner.mlir.ir.reading import name_of, private_function, types_of, walk
 from tuner.mlir.passes import run_passes
+from tuner.mlir.programs.deallocation import free_after_last_use
+from tuner.mlir.programs.indirect_indices import assert_indirect_indices
+from tuner.mlir.programs.matmul_replacement import allocate
+from tuner.mlir.programs.payload import ProgramPayload
 from tuner.mlir.transform import parse
-from tuner.programs.fusions.views import is_contiguous
 from tuner.programs.gpu_fusions.element_kernels import fusion_function, launch_elements
 from tuner.programs.gpu_fusions.matmul_kernels import (
     KernelPlace,
@@ -51,11 +52,9 @@ from tuner.programs.gpu_fusions.matmul_kernels import (
     matmuls_of,
 )
 from tuner.programs.gpu_fusions.row_kernels import has_rows, launch_rows
-from tuner.programs.lowering.deallocation import free_after_last_use
 from tuner.programs.lowering.device import lower_device_program
 from tuner.programs.lowering.kernels import launch_loops
-from tuner.programs.lowering.matmul_calls import allocate
-from tuner.programs.lowering.read_program import ProgramPayload, assert_indirect_indices
+from tuner.runtime.programs.devices import DeviceTarget
 
 BUFFERIZE = "builtin.module(one-shot-bufferize,canonicalize,cse)"
 INLINE = "builtin.module(inline,symbol-dce)"
@@ -241,7 +240,7 @@ def _memory(program: FusedProgram, arguments: Sequence[Value]) -> list[Value]:
 def _view(view: View, memory: Sequence[Value]) -> Value:
     whole = memory[view.buffer]
     type_ = _memref(view.type)
-    if view.offset or not is_contiguous(view):  # a contiguous view at offset 0 has no layout
+    if view.offset or not view.is_contiguous:  # a contiguous view at offset 0 has no layout
         layout = ir.StridedLayoutAttr.get(view.offset, list(view.strides))
         type_ = ir.MemRefType.get(type_.shape, type_.element_type, layout=layout)
     if type_ == whole.type:
@@ -253,30 +252,19 @@ def _memref(type_: TensorType) -> ir.MemRefType:
     return ir.MemRefType.get(list(type_.shape), ir.Type.parse(type_.element))
 
 
-@dataclass(frozen=True)
-class DeviceTarget:
-    """The chip and the options that a program of fusions is compiled with."""
-
-    chip: Chip
-    options: DeviceOptions
-    assemble: Assemble | None  # None: the program contains PTX
-    script_of: ScriptOf  # returns the script of a matmul; None where no strategy supports it
-    math: str = IEEE  # how f32 is multiplied, a key of ``MATH``
-
-
 def compile_for_device(
-    program: FusedProgram, entry: str, target: DeviceTarget, *, is_checked: bool
+    program: FusedProgram, entry: str, target: DeviceTarget, script_of: ScriptOf
 ) -> DeviceProgram:
     """Compiles a program of fusions for a device, in the current MLIR context; returns code and signature.
 
-    Weights on the device have no contents yet. ``is_checked``: the host's loops assert that each access is in
-    bounds. Raises CandidateError where a fusion does not compile.
+    Weights on the device have no contents yet. ``script_of`` returns the script of a matmul; None where no
+    strategy supports it. Raises CandidateError where a fusion does not compile.
     """
-    host = host_of_fusions(program, entry, target.chip, target.script_of, target.math)
+    host = host_of_fusions(program, entry, target.chip, script_of, target.math)
     launch_loops(host.payload)
     free_after_last_use(host.payload.function)
     compiled = lower_device_program(
-        host.payload.module, entry, target.chip, target.options, target.assemble, is_checked=is_checked
+        host.payload.module, entry, target.chip, target.options, target.assemble, is_checked=target.is_checked
     )
     fusions = zip(program.fusions, host.reasons, strict=True)
     return replace(

@@ -24,9 +24,9 @@ from dataclasses import dataclass
 from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import WARP_THREADS
 from tuner.mlir.bindings import Op, Value, ir
+from tuner.mlir.fusions import operations
 from tuner.mlir.ir.building import branch, create, delinearized, index, is_equal, loop, value
 from tuner.mlir.ir.reading import maps_in
-from tuner.programs.fusions import operations
 from tuner.programs.gpu_fusions.element_kernels import FusionFunction, PointValues, launch
 
 Build = Callable[[Value, list[Value]], list[Value]]  # of a column and carried values; returns the next ones

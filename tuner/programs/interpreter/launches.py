@@ -7,7 +7,7 @@ from itertools import chain
 import numpy as np
 
 from tuner.mlir.bindings import Op, Value, ir
-from tuner.mlir.ir.launches import ARGUMENTS, BLOCK, CLUSTER, GRID, SHARED_BYTES, operands
+from tuner.mlir.effects.launches import ARGUMENTS, BLOCK, CLUSTER, GRID, SHARED_BYTES, operands
 from tuner.mlir.ir.reading import name_of, ops_in, unsupported
 from tuner.programs.interpreter import kernels, memory_ops
 from tuner.programs.interpreter.decoding import (

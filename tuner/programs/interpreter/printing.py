@@ -1,28 +1,15 @@
 """Steps that print: vector.print and MLIR's runner functions, as mlir-runner prints numbers and vectors."""
 
 import re
-from typing import Any
-
-import numpy as np
 
 from tuner.mlir.bindings import Op, ir
+from tuner.mlir.effects.runner_signatures import number_text
 from tuner.mlir.ir.reading import callee_of, unsupported
 from tuner.programs.interpreter import control_flow
 from tuner.programs.interpreter.decoding import FunctionScope, LaneFrame, Step
 from tuner.programs.interpreter.lanes import Array, unsigned
 
-DIGITS = 6  # significant digits that C++ prints of a float: std::ostream, default precision
 PUNCTUATION = {"no_punctuation": "", "newline": "\n", "comma": ", ", "open": "( ", "close": " )"}
-
-
-def number_text(number: Any) -> str:
-    """Returns a number as a C++ stream prints it: an integer in full, a float with six significant digits."""
-    if isinstance(number, np.integer | np.bool_ | int):
-        return str(int(number))
-    text = f"{float(number):.{DIGITS}g}"
-    if np.signbit(float(number)) and text == "nan":
-        return text.replace("nan", "-nan")
-    return text
 
 
 def vector_text(values: Array) -> str:

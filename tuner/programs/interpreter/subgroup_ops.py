@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tuner.mlir.bindings import Op, ir
-from tuner.mlir.ir.launches import axis_of
+from tuner.mlir.effects.launches import axis_of
 from tuner.mlir.ir.reading import unsupported
 from tuner.programs.interpreter import memory
 from tuner.programs.interpreter.arithmetic import Combine, combination

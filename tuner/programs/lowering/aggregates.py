@@ -3,8 +3,8 @@
 from tuner.mlir.bindings import Op, Value, interpreter, ir
 from tuner.mlir.ir.building import PARALLEL, dimensions, generic, index, value
 from tuner.mlir.ir.reading import unsupported, walk
+from tuner.mlir.programs.row_writes import require_row_writes
 from tuner.mlir.transform import entry_sequence, parse
-from tuner.programs.lowering.row_writes import require_row_writes
 
 SOFTMAX = "linalg.softmax"
 WINOGRAD = tuple(f"linalg.winograd_{part}_transform" for part in ("filter", "input", "output"))

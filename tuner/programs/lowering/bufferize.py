@@ -10,8 +10,8 @@ from tuner.mlir.ir.building import DYNAMIC, create, index, is_equal, value
 from tuner.mlir.ir.memrefs import set_argument_attribute
 from tuner.mlir.ir.reading import any_where, copy_of, op_of, set_operands, source_of, types_of, uses_of, walk
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.deallocation import deallocate
-from tuner.programs.lowering.entry import function_named
+from tuner.mlir.programs.deallocation import deallocate
+from tuner.mlir.programs.entry import function_named
 
 LOOP = "scf.for"
 WHILE = "scf.while"

@@ -8,8 +8,8 @@ from tuner.mlir.bindings import Op, Type, Value, ir
 from tuner.mlir.ir.memrefs import argument_attributes
 from tuner.mlir.ir.reading import function_type, name_of, types_of, walk
 from tuner.mlir.ir.resources import RESOURCE, Data
+from tuner.mlir.programs.entry import RESOURCE_ATTRIBUTES
 from tuner.programs.fusions.payload import ELEMENTS, Weight
-from tuner.programs.lowering.entry import RESOURCE_ATTRIBUTES
 
 ALIGNMENT_BYTES = 8  # of data in a module, at least that of an element
 

@@ -28,6 +28,7 @@ from tuner.mlir.cpu.pipeline import EXPORTED
 from tuner.mlir.cpu.stack_memory import bound_stacks
 from tuner.mlir.effects.accesses import device_accesses, host_accesses, union
 from tuner.mlir.effects.aliases import is_buffer
+from tuner.mlir.effects.launches import kernel_of, module_of
 from tuner.mlir.effects.memory_effects import KernelEffects
 from tuner.mlir.gpu.lowering import (
     drop_code,
@@ -38,17 +39,16 @@ from tuner.mlir.gpu.lowering import (
     without_debug_sections,
 )
 from tuner.mlir.ir.building import create, index, value
-from tuner.mlir.ir.launches import kernel_of, module_of
 from tuner.mlir.ir.memrefs import copy_by_loops, element_bytes, has_zero_offset, is_contiguous
 from tuner.mlir.ir.reading import location_of, name_of, ops_in, types_of, walk, walk_ops
 from tuner.mlir.passes import run_passes
+from tuner.mlir.programs import host_code
+from tuner.mlir.programs.entry import arguments_of, results_of
+from tuner.mlir.programs.payload import ProgramPayload
 from tuner.programs.device_memory.coherence import forget_registrations
 from tuner.programs.device_memory.conversion import host_to_device_memory
-from tuner.programs.lowering import host_code
-from tuner.programs.lowering.entry import arguments_of, results_of
 from tuner.programs.lowering.explicit_memory import mixes_memory, reject_tensor_maps, without_explicit_memory
 from tuner.programs.lowering.matmul_launches import create_tensor_maps
-from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.streams.async_ops import drop_tokens, wait_for_each
 from tuner.programs.streams.async_streams import use_streams
 from tuner.programs.streams.async_tokens import use_tokens

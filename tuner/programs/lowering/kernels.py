@@ -15,19 +15,19 @@ from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import ASYNC, is_token, roots_of
+from tuner.mlir.effects.launches import SEGMENTS
 from tuner.mlir.gpu.lowering import outline_launches
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import DYNAMIC, branch, create, delinearized, index, is_less, size_of, value
 from tuner.mlir.ir.building import total as total_of
-from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import contiguous_dimensions, is_contiguous
 from tuner.mlir.ir.reading import constant_of, copy_of, name_of, op_of, ops_in, parents_of, walk
 from tuner.mlir.passes import run_passes
+from tuner.mlir.programs.entry import reject_linalg
+from tuner.mlir.programs.matmuls import find_matmuls
+from tuner.mlir.programs.payload import ProgramPayload
 from tuner.programs.interpreter.kernels import decode_kernel
-from tuner.programs.lowering.entry import reject_linalg
 from tuner.programs.lowering.matmul_launches import insert_gpu_kernels
-from tuner.programs.lowering.matmul_recognition import find_matmuls
-from tuner.programs.lowering.read_program import ProgramPayload
 from tuner.programs.streams.async_ops import is_filled_by_runtime
 from tuner.programs.streams.gpux import lower_tokens
 
@@ -227,15 +227,6 @@ def _is_known(kernel: Op) -> bool:
     except CandidateError:
         return False
     return True
-
-
-def problems_of(payload: ProgramPayload, math: str = IEEE) -> tuple[Problem, ...]:
-    """Returns the distinct matmul problems of a program in order; generalizes linalg operations in place.
-
-    ``math``: how f32 is multiplied, a key of ``MATH``.
-    Raises CandidateError(COMPILE) for a matmul whose output is one of its factors.
-    """
-    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload, math)))
 
 
 def launch_kernels(

@@ -14,19 +14,19 @@ from tuner.core.gpu import Chip
 from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.mlir.bindings import Attribute, Op, Type, Value, ir
+from tuner.mlir.effects.launches import ARGUMENTS, SEGMENTS, launches_of, operands
 from tuner.mlir.gpu.launch_sequence import LaunchSequence
 from tuner.mlir.gpu.lowering import outline, store_objects
 from tuner.mlir.gpu.tensor_maps import DTYPES, PROMOTIONS, SWIZZLES, TENSOR_MAP, TF32, TFLOAT32
 from tuner.mlir.ir import building
 from tuner.mlir.ir.building import create, index, reinterpreted, value
-from tuner.mlir.ir.launches import ARGUMENTS, SEGMENTS, launches_of, operands
 from tuner.mlir.ir.memrefs import element_bytes
 from tuner.mlir.ir.reading import function_type, name_of, set_operands, types_of, uses_of, walk
+from tuner.mlir.programs.matmul_replacement import allocate, replace_matmuls
+from tuner.mlir.programs.matmuls import MatmulMatch
 from tuner.mlir.transform import apply_script, parse
 from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.scratch import scratch_in
-from tuner.programs.lowering.matmul_calls import allocate, replace_matmuls
-from tuner.programs.lowering.matmul_recognition import MatmulMatch
 
 # attribute of a launch; per argument: the type of the tensor map that the kernel takes, or unit
 MAP_TYPES = "tuner.maps"

@@ -3,27 +3,20 @@
 ``read_program`` gives a ProgramPayload; the other functions are its steps on a function or module, in place.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import chain
 
 from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import last_of
-from tuner.mlir.gpu.device_functions import inline_device_functions
-from tuner.mlir.gpu.kernel_memory import declare_launch_memory
-from tuner.mlir.ir.building import compared, create, index, value
+from tuner.mlir.ir.building import create
 from tuner.mlir.ir.memory_spaces import name_memory_spaces
 from tuner.mlir.ir.memrefs import is_workgroup
 from tuner.mlir.ir.reading import callee_of, constant_of, location_of, unsupported, walk, walk_where
-from tuner.mlir.ir.resources import Data, split_payload
+from tuner.mlir.ir.resources import split_payload
 from tuner.mlir.miscompiled import avoid_miscompilations
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.aggregates import decompose_aggregates
-from tuner.programs.lowering.bufferize import bufferized, has_tensors
-from tuner.programs.lowering.composed_math import expand_composed_math
-from tuner.programs.lowering.deallocation import free_memory
-from tuner.programs.lowering.entry import (
+from tuner.mlir.programs.deallocation import free_memory
+from tuner.mlir.programs.entry import (
     WHOLE_LIMIT,
     entry_of,
     function_named,
@@ -35,13 +28,15 @@ from tuner.programs.lowering.entry import (
     require_names,
     require_resources,
 )
+from tuner.mlir.programs.indirect_indices import assert_indirect_indices
+from tuner.mlir.programs.payload import ProgramPayload
+from tuner.mlir.programs.row_writes import row_writes_to_loops
+from tuner.programs.lowering.aggregates import decompose_aggregates
+from tuner.programs.lowering.bufferize import bufferized, has_tensors
+from tuner.programs.lowering.composed_math import expand_composed_math
 from tuner.programs.lowering.packing import decompose_packing
-from tuner.programs.lowering.row_writes import row_writes_to_loops
-from tuner.programs.streams.gpux import take_stream_from_caller
-from tuner.programs.streams.gpux_ops import inline_stream_functions, parse_with_gpux
+from tuner.runtime.programs.devices import device_operations
 
-EXTRACT = "tensor.extract"
-LOOPS = ("scf.for", "scf.forall", "scf.parallel")  # whose first block arguments are iteration numbers
 SET_DEVICE = "mgpuSetDefaultDevice"
 # Functions on an unranked memref, with the names of CudaRuntimeWrappers.cpp until 2021.
 REGISTRATIONS = frozenset({"mgpuMemHostRegisterFloat", "mgpuMemHostRegisterInt32"})
@@ -50,60 +45,6 @@ INLINE = "builtin.module(inline,symbol-dce)"
 EXECUTE = "async.execute"
 AWAIT = "async.await"
 ALLOWED = f"{EXECUTE}, {AWAIT} and async.yield, in one block"
-
-
-def assert_indirect_indices(function: Op) -> None:
-    """Inserts a ``cf.assert`` before each ``tensor.extract`` with an index that is data, in place.
-
-    An index is data if it depends on a tensor's elements or on an argument, such as an index of a gather. A
-    wrong one is an error of the call, on the host and in kernels, as in PyTorch.
-          %i = arith.index_cast %row : i64 to index
-          %x = tensor.extract %table[%i] : tensor<9xf32>
-      becomes
-          %i = arith.index_cast %row : i64 to index
-          %inside = arith.cmpi ult, %i, %c9 : index          // false for a negative index, too
-          cf.assert %inside, "an index into tensor<9xf32> is outside of dimension 0"
-          %x = tensor.extract %table[%i] : tensor<9xf32>
-    """
-    for access in walk(function, EXTRACT):
-        tensor = access.operands[0]
-        for dimension, number in enumerate(list(access.operands)[1:]):
-            if not _is_data(number):
-                continue
-            with access.location, ir.InsertionPoint(access):
-                if tensor.type.is_dynamic_dim(dimension):
-                    size = value("tensor.dim", ir.IndexType.get(), tensor, index(dimension))
-                else:
-                    size = index(tensor.type.shape[dimension])
-                inside = compared("ult", number, size)
-                message = f"an index into {tensor.type} is outside of dimension {dimension}"
-                create("cf.assert", (), [inside], msg=ir.StringAttr.get(message))
-
-
-def _is_data(number: Value) -> bool:
-    """Returns whether an index may depend on an argument, on a tensor's elements, or an op with regions."""
-    waiting = [number]
-    seen = set[Value]()
-    while waiting:
-        source = waiting.pop()
-        if source in seen:
-            continue
-        seen.add(source)
-        if isinstance(source.owner, ir.Block):
-            if not _is_iteration(source):
-                return True
-            continue
-        op = source.owner.operation
-        if op.name == EXTRACT or op.regions:
-            return True
-        waiting += list(op.operands) if op.name != "tensor.dim" else []
-    return False
-
-
-def _is_iteration(argument: Value) -> bool:
-    loop = argument.owner.owner.operation
-    is_first = loop.name != LOOPS[0] or argument.arg_number == 0
-    return loop.name in LOOPS and isinstance(argument.type, ir.IndexType) and is_first
 
 
 def replace_runtime_calls(module: ir.Module) -> None:
@@ -129,20 +70,6 @@ def replace_runtime_calls(module: ir.Module) -> None:
         call.erase()
 
 
-@dataclass(frozen=True)
-class ProgramPayload:
-    """A user's program: an MLIR module in the current context, with a function ``entry`` on memrefs."""
-
-    module: ir.Module
-    entry: str
-    resources: Mapping[str, Data] = field(default_factory=dict)  # data of constants that the module names
-
-    @property
-    def function(self) -> Op:
-        """Returns the ``func.func`` of the program's entry."""
-        return function_named(self.module, self.entry)
-
-
 def read_program(text: str, entry: str | None = None, *, limit: int | None = WHOLE_LIMIT) -> ProgramPayload:
     """Parses a user's program, inlines its calls, converts tensors to memrefs, and adds deallocations.
 
@@ -152,7 +79,8 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     program, COMPILE for an unsupported program.
     """
     split = split_payload(text)
-    module = parse_with_gpux(split.text, "payload")
+    operations = device_operations()
+    module = operations.parse(split.text, "payload")
     if limit is not None:
         require_few_operations(module)
         require_few_operations(module, limit, is_whole=True)
@@ -164,15 +92,14 @@ def read_program(text: str, entry: str | None = None, *, limit: int | None = WHO
     row_writes_to_loops(module)
     expand_composed_math(module)
     name_memory_spaces(module)
-    inline_device_functions(module)
-    declare_launch_memory(module)
+    operations.declare_memory(module)
     name = entry_of(module, entry)
-    take_stream_from_caller(function_named(module, name))
+    operations.take_stream(function_named(module, name))
     hide_others(module, name)
     replace_runtime_calls(module)
     run_passes(module, UNUSED)
     reject_calls(module)
-    inline_stream_functions(module)
+    operations.inline_stream_functions(module)
     run_passes(module, UNUSED)
     run_passes(module, INLINE)
     gather_globals(function_named(module, name))

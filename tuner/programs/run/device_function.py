@@ -14,10 +14,13 @@ import numpy as np
 from tuner.core.device import AbstractDevice
 from tuner.core.device_programs import BufferType, DeviceProgram, ResidentBuffer
 from tuner.core.errors import DeviceError, UsageError
-from tuner.programs.run.host_errors import HostFaults, with_checks
-from tuner.programs.run.host_function import HostCode
-from tuner.programs.run.host_heap import HostHeap
-from tuner.programs.run.marshalling import (
+from tuner.programs.run.mgpu import MgpuTable
+from tuner.runtime.arrays import stream_handle, wait_for_producers
+from tuner.runtime.process_state import LoadedCode, thread_lock
+from tuner.runtime.programs.host_errors import HostFaults, with_checks
+from tuner.runtime.programs.host_heap import HostHeap
+from tuner.runtime.programs.machine_code import HostCode
+from tuner.runtime.programs.marshalling import (
     CallFrame,
     PassedArgument,
     allocated_for_results,
@@ -27,10 +30,7 @@ from tuner.programs.run.marshalling import (
     pass_arguments,
     viewed,
 )
-from tuner.programs.run.mgpu import MgpuTable
-from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
-from tuner.runtime.arrays import stream_handle, wait_for_producers
-from tuner.runtime.process_state import LoadedCode, thread_lock
+from tuner.runtime.programs.runner_functions import RunnerFunctions, Write, math_symbols
 
 # CUDA errors for a host wait for captured work
 WAITS = ("CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED", "CUDA_ERROR_CAPTURED_EVENT")

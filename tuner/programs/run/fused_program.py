@@ -24,10 +24,10 @@ from tuner.programs.run.fused_code import (
     require_processor,
     shared_memory,
 )
-from tuner.programs.run.host_program import AbstractHostProgram, failed_assertion
 from tuner.programs.run.program_weights import aligned_bytes
 from tuner.runtime.cpu.object_files import LoadedObject
 from tuner.runtime.process_state import thread_lock
+from tuner.runtime.programs.host_program import AbstractHostProgram, failed_assertion
 
 # A program of fusions as a Python function: arrays in, arrays out, in a few microseconds.
 #
@@ -296,7 +296,7 @@ class FusedFunction(AbstractHostProgram):
             )
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[Array, ...]:
-        from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
+        from tuner.runtime.programs.marshalling import checked_host_arrays  # not at start-up
 
         types = [BufferType(type_.element, type_.shape) for type_ in self.code.arguments]
         return checked_host_arrays(self.code.entry, types, arguments)

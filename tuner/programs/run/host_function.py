@@ -1,169 +1,25 @@
-"""Compiled host programs: machine code by the JIT, a check that it compiles, a function that calls it.
+"""Programs that were compiled as a whole for this processor, as Python functions.
 
-``HostCode`` is the code, ``HostFunction`` the callable; a ``PreparedHostCall`` repeats one call without
-checks.
+A ``PreparedHostCall`` repeats one call of a ``HostFunction`` without checks.
 """
 
-import contextlib
-import ctypes
-import re
 import sys
-from ctypes import c_int64, c_void_p
 from dataclasses import dataclass
 from typing import Any, Never
 
 import numpy as np
 
 from tuner.core.device_programs import DeviceProgram, ResidentBuffer
-from tuner.core.errors import CandidateError, Stage, UsageError, reason_of
-from tuner.core.progress import code_generation
-from tuner.mlir.bindings import execution_engine, ir
-from tuner.mlir.effects.runner_signatures import C_INTERFACE
-from tuner.programs.interpreter.kernels import LaneKernel, LaneLaunch, read_kernels
-from tuner.programs.lowering.host import PREFIX, SIZES, UNKNOWN_SIZE
-from tuner.programs.lowering.host_code import CALLBACK
-from tuner.programs.run import marshalling
-from tuner.programs.run.host_errors import (
-    ABORT,
-    HostAssertions,
-    KeptError,
-    addresses_of,
-    has_assertions,
-    with_checks,
-)
-from tuner.programs.run.host_heap import HostHeap
-from tuner.programs.run.host_program import AbstractHostProgram
-from tuner.programs.run.mgpu import SIGNATURES
+from tuner.core.errors import UsageError
 from tuner.programs.run.program_weights import aligned_copy
-from tuner.programs.run.runner_functions import RunnerFunctions, Write, math_symbols
-from tuner.runtime.arrays import ArrayView, MemRef
-from tuner.runtime.cpu.host import require_tiles_for
-from tuner.runtime.cpu.jit import module_for_host
-from tuner.runtime.cpu.object_files import LoadedObject
+from tuner.runtime.arrays import ArrayView
 from tuner.runtime.process_state import thread_lock
-
-PACKED = "_mlir_"  # begins the names of MLIR's wrappers, void(void **arguments), which the JIT looks up
-DECLARED = re.compile(r"^ *llvm\.func [^@\n]*@([\w.$]+)\(.*[^{\n]$", re.MULTILINE)  # a definition ends with {
-
-
-class HostCode:
-    """The machine code of a host function, as a callable.
-
-    The constructors of the code, which load GPU kernels, run at once, unless ``is_run`` is False.
-    """
-
-    def __init__(
-        self,
-        llvm_text: str,  # the program in LLVM dialect
-        entry: str,  # the function to call
-        symbols: dict[str, int],  # name -> address of each function that the code calls
-        *,
-        is_run: bool = True,
-        catches_assertions: bool = False,  # a failing assertion is an error of the call
-        object_code: bytes = b"",  # of the text, without constructors; b"": the text is compiled
-    ) -> None:
-        """Compiles LLVM dialect with -O2 and runs its constructors; or loads ``object_code``, if not b"".
-
-        ``symbols``: addresses of the C functions that the code calls, by name. ``catches_assertions``: a
-        failing assertion becomes an error, not the end of the process. Raises CandidateError(LOAD) where
-        compilation fails.
-        """
-        require_tiles_for(llvm_text)
-        is_caught = catches_assertions and has_assertions(llvm_text)
-        self._assertions = HostAssertions(aborts=f"@{ABORT}(" in llvm_text) if is_caught else None
-        if self._assertions is not None:
-            symbols = symbols | self._assertions.addresses()
-        name = f"{C_INTERFACE}{entry}"
-        if object_code:
-            self._engine: Any = LoadedObject(object_code, symbols)
-            address = self._engine.addresses.get(f"{PACKED}{name}")
-        else:
-            with code_generation(llvm_text):
-                address = self._jitted(llvm_text, name, symbols, is_run=is_run)
-        if not address:
-            raise CandidateError(Stage.LOAD, f"function {entry!r} is not there with a C interface")
-        self._function: Any = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(address)
-
-    def _jitted(self, llvm_text: str, name: str, symbols: dict[str, int], *, is_run: bool) -> int:
-        try:
-            with ir.Context(), ir.Location.unknown():
-                module = module_for_host(llvm_text)
-                self._engine = execution_engine().ExecutionEngine(module, opt_level=2)
-            # before the constructors run: the modules that they load would be null otherwise
-            for symbol, address in symbols.items():
-                self._engine.raw_register_runtime(symbol, ctypes.c_void_p(address))
-            if is_run:
-                self._engine.initialize()
-            return int(self._engine.raw_lookup(name) or 0)
-        except (RuntimeError, ValueError, ir.MLIRError) as error:
-            raise CandidateError(Stage.LOAD, reason_of(error)) from error
-
-    def __call__(self, address: int) -> None:
-        """Calls the code; ``address``: that of an array of pointers to its arguments.
-
-        Raises CandidateError(RUN) for an assertion that fails.
-        """
-        if self._assertions is None:
-            self._function(address)
-        else:
-            self._assertions.call(lambda: self._function(address))
-
-    def close(self) -> None:
-        """Runs the destructors, which unload the kernels' modules, and frees the code."""
-        self._function = None
-        with contextlib.suppress(AttributeError):
-            del self._engine
-
-
-_nothing = ctypes.CFUNCTYPE(None)(lambda: None)
-
-
-def check_host_code(program: DeviceProgram, *, is_checked: bool, object_code: bytes = b"") -> None:
-    """Checks that a program's host code compiles, or that its ``object_code`` loads, without running it.
-
-    ``is_checked``: the code is checked with its checks for accesses of device memory (``with_checks``).
-    ``object_code`` b"": the code is compiled. Raises CandidateError(LOAD) where the check fails.
-    """
-    llvm = with_checks(program.llvm) if is_checked else program.llvm
-    names = {*DECLARED.findall(llvm), *SIGNATURES}  # launches become calls of these names after this text
-    symbols = addresses_of(dict.fromkeys(names, _nothing))
-    HostCode(llvm, program.entry, symbols, is_run=False, object_code=object_code)
-
-
-class InterpretedKernels:
-    """C functions that compiled host code calls, each of which interprets one kernel.
-
-    Their addresses are valid as long as this object. After a call of the host code, call ``error.raise_it``,
-    which raises the error of a kernel that failed.
-    """
-
-    def __init__(self, text: str, write: Write) -> None:
-        """Decodes the kernels of MLIR text ("": none); ``write`` receives the text that kernels print."""
-        kernels = read_kernels(text) if text else {}
-        self.error = KeptError()
-        self._write = write
-        self._functions = {name: self._function(kernel) for name, kernel in kernels.items()}
-
-    def addresses(self) -> dict[str, int]:
-        """Returns the address of each kernel's C function, by the name that the host code calls."""
-        return addresses_of(
-            {CALLBACK + PREFIX + name: function for name, function in self._functions.items()}
-        )
-
-    def _function(self, kernel: LaneKernel) -> Any:
-        def launch(sizes: int, *parameters: int) -> None:
-            if self.error.is_there:
-                return
-            try:
-                first = MemRef.at(sizes, 1).address(ctypes.sizeof(c_int64))
-                gx, gy, gz, bx, by, bz, shared_bytes = (c_int64 * SIZES).from_address(first)
-                dynamic_bytes = None if shared_bytes == UNKNOWN_SIZE else shared_bytes
-                launched = LaneLaunch((gx, gy, gz), (bx, by, bz), dynamic_bytes)
-                kernel.launch(launched, parameters, self._write)
-            except BaseException as error:  # noqa: BLE001 - kept, and raised again
-                self.error.keep(error)
-
-        return ctypes.CFUNCTYPE(None, *[c_void_p] * (1 + len(kernel.parameters)))(launch)
+from tuner.runtime.programs import marshalling
+from tuner.runtime.programs.devices import device_runtime
+from tuner.runtime.programs.host_heap import HostHeap
+from tuner.runtime.programs.host_program import AbstractHostProgram
+from tuner.runtime.programs.machine_code import HostCode
+from tuner.runtime.programs.runner_functions import RunnerFunctions, Write, math_symbols
 
 
 class HostFunction(AbstractHostProgram):
@@ -191,7 +47,7 @@ class HostFunction(AbstractHostProgram):
         self._lock = thread_lock()
         self._heap = HostHeap(None)
         self._runner = RunnerFunctions(write)
-        self._kernels = InterpretedKernels(program.interpreted, write)
+        self._kernels = device_runtime().host_kernels(program.interpreted, write)
         called = self._runner.addresses() | self._kernels.addresses()
         symbols = self._heap.addresses() | called | math_symbols(program.llvm)
         self._constants = tuple(map(_constant, program.resident))
@@ -241,7 +97,7 @@ class HostFunction(AbstractHostProgram):
     def _run(self, call: "PreparedHostCall") -> None:
         try:
             self._code(call.frame.address)
-            self._kernels.error.raise_it()
+            self._kernels.raise_error()
         except Exception:  # not an interruption, after which code may run on in another thread
             self._heap.free_all()
             self._heap.give_back(self._heap.take_freed())

@@ -12,8 +12,8 @@ from typing import Any
 from tuner.core.compiled_code import TensorMapLayout
 from tuner.core.device import AbstractDevice, Extent, KernelLaunch
 from tuner.core.errors import DeviceError
-from tuner.programs.run.host_errors import KeptError, addresses_of
 from tuner.runtime.arrays import MemRef, element_bytes_of_tensor_map
+from tuner.runtime.programs.host_errors import KeptError, addresses_of
 
 SIZES_3 = (c_int64, c_int64, c_int64)
 LAUNCH_END = (c_int32, c_void_p, c_void_p, c_void_p)  # shared bytes, stream, parameters, extra

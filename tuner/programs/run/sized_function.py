@@ -267,7 +267,7 @@ class SizedFunction:
         return sizes_of(numbers)
 
     def _checked(self, arguments: tuple[Any, ...]) -> tuple[tuple[Array, ...], Sizes]:
-        from tuner.programs.run.marshalling import checked_host_arrays  # not at start-up
+        from tuner.runtime.programs.marshalling import checked_host_arrays  # not at start-up
 
         entry = self.signature.entry
         arrays = checked_host_arrays(entry, [type_.buffer for type_ in self.signature.arguments], arguments)

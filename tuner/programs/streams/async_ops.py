@@ -10,8 +10,8 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.mlir.bindings import Op, Type, Value, ir, passmanager
 from tuner.mlir.effects.accesses import DEVICE_OPS, inside, is_device_work
 from tuner.mlir.effects.aliases import ASYNC, is_token
+from tuner.mlir.effects.launches import SEGMENTS
 from tuner.mlir.ir.building import create
-from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.memrefs import element_bytes, is_contiguous
 from tuner.mlir.ir.reading import attributes_of, location_of, types_of
 

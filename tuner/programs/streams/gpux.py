@@ -9,8 +9,8 @@ from itertools import chain
 from tuner.mlir.bindings import Attribute, Block, Op, Value, ir, passmanager
 from tuner.mlir.effects.accesses import SHARED, inside
 from tuner.mlir.effects.aliases import ASYNC, is_token, last_of
+from tuner.mlir.effects.launches import SEGMENTS
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.launches import SEGMENTS
 from tuner.mlir.ir.reading import attributes_of, replace_results, types_of, unsupported
 from tuner.programs.streams import gpux_ops
 from tuner.programs.streams.async_ops import has_tokens

@@ -7,8 +7,8 @@ dialect.
 from tuner.mlir.bindings import Attribute, Op, Value, ir
 from tuner.mlir.effects.accesses import inside
 from tuner.mlir.effects.aliases import is_token, last_of
+from tuner.mlir.effects.launches import ARGUMENTS, CLUSTER, SEGMENTS, SHARED_BYTES
 from tuner.mlir.ir.building import create, value
-from tuner.mlir.ir.launches import ARGUMENTS, CLUSTER, SEGMENTS, SHARED_BYTES
 from tuner.mlir.ir.reading import (
     ancestor_in_block,
     attributes_of,

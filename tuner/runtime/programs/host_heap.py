@@ -6,7 +6,7 @@ from ctypes import c_size_t, c_void_p
 from typing import Any
 
 from tuner.core.device import AbstractHostWatch
-from tuner.programs.run.host_errors import addresses_of
+from tuner.runtime.programs.host_errors import addresses_of
 
 POISON = 0xFF  # all bits set: NaN in every float type
 STDERR = 2

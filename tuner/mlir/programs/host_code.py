@@ -12,13 +12,15 @@ from tuner.mlir.math.conversions import compute_bytes_in_single, expand_conversi
 from tuner.mlir.math.expressions import Term
 from tuner.mlir.math.lowering import TESTS, expand_remainders, replace_by_formula
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.entry import RUNTIME
+from tuner.mlir.programs.entry import RUNTIME
 
 ASSERT_BOUNDS = (
     "builtin.module(func.func(convert-linalg-to-loops),lower-affine,func.func(generate-runtime-verification))"
 )
 CALLBACK = "_mlir_ciface_"  # prefix of the C names of functions that the runtime defines
-MATH_PREFIX = "math_"  # prefix of C library functions that ``tuner.programs.run.runner_functions`` resolves
+MATH_PREFIX = (
+    "math_"  # prefix of C library functions that ``tuner.runtime.programs.runner_functions`` resolves
+)
 # counts of bits, which are intrinsics of LLVM -> whether they have a case for zero
 BIT_COUNTS = {"ctlz": True, "cttz": True, "ctpop": False}
 MISSING = ("math.rsqrt", "math.fpowi", *TESTS)

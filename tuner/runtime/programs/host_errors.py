@@ -12,8 +12,8 @@ from typing import Any
 
 from tuner.core.device import DEVICE_ADDRESS_BITS, DEVICE_ADDRESS_TAG, AbstractHostWatch
 from tuner.core.errors import CandidateError, DeviceError, Stage
-from tuner.programs.lowering.host_code import MATH_PREFIX
-from tuner.programs.run.host_program import failed_assertion
+from tuner.mlir.programs.host_code import MATH_PREFIX
+from tuner.runtime.programs.host_program import failed_assertion
 
 # Turns failing assertions of compiled host code into errors of the call, instead of ending the process.
 #

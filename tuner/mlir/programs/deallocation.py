@@ -15,7 +15,7 @@ from tuner.mlir.ir.reading import (
     walk_where,
 )
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.entry import function_named
+from tuner.mlir.programs.entry import function_named
 
 # Allocation -> the operation that frees its memory.
 FREES = {"memref.alloc": "memref.dealloc", "gpu.alloc": "gpu.dealloc", "gpux.alloc": "gpux.dealloc"}

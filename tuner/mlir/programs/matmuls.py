@@ -6,25 +6,18 @@ contraction.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain, groupby
-from pathlib import Path
 
 from tuner.core.dtypes import FLOATS, IEEE, NUMBER_TYPES, narrow_output
-from tuner.core.errors import CandidateError, Stage, UsageError, failing_at
-from tuner.core.problem import BATCH_MATMUL, MATMUL, NamedProblem, Problem, distinct_problems
+from tuner.core.errors import CandidateError, Stage, UsageError
+from tuner.core.problem import BATCH_MATMUL, MATMUL, Problem
 from tuner.core.problem_classes import MatmulProblem
-from tuner.core.text_files import read_text
 from tuner.mlir.bindings import Op, Value, ir
 from tuner.mlir.effects.aliases import VIEWS, aliases_of, last_of, origins_of
 from tuner.mlir.ir.linalg import EXTEND_UNSIGNED, GENERALIZE, factor_extensions
 from tuner.mlir.ir.reading import any_where, maps_in, op_of, parents_of, types_of, walk
 from tuner.mlir.passes import run_passes
-from tuner.mlir.transform import new_context
-from tuner.programs.lowering.read_program import ProgramPayload
-from tuner.programs.payload_errors import named_in_errors
-from tuner.programs.streams.gpux_ops import parse_with_gpux
-from tuner.runtime.workers.worker import call_in_child
+from tuner.mlir.programs.payload import ProgramPayload
 
 # Which problem a contraction is: its loops sorted into batch, m, n and k, then compared with the layouts.
 #
@@ -36,7 +29,6 @@ DTYPES = {mlir: row.name for mlir, row in NUMBER_TYPES.items() if row.sums}  # M
 # of the matmuls that are replaced; no payload states how f32 is multiplied, a user does (``math``)
 MATMUL_DTYPES = FLOATS
 LoopLetters = tuple[str, str, str]  # the letters of the loops of A, B and C, by dimension: mk, kn, mn
-TIMEOUT_S = 60.0
 
 
 class UnknownContractionError(Exception):
@@ -237,55 +229,6 @@ def _loop(result: ir.AffineExpr, extents: tuple[int, ...]) -> int:
     raise UnknownContractionError(f"an operand is indexed by {result}: a stride, or no plain dimension")
 
 
-def model_contractions(file: Path) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Parses an MLIR file in a child process; returns (problems, reasons) of its contractions.
-
-    Equal problems are one entry, with the names of their functions and how often the text has it.
-    ``reasons``: a line "function: why" for contractions that no ``Problem`` describes, each distinct line
-    once. Raises UsageError for a file that is unreadable, not MLIR, or without a problem, TunerError if the
-    child crashes or takes too long.
-    """
-    text = read_text(file, "MLIR text")
-    with named_in_errors(file.name, text):
-        problems, left_out = call_in_child("model", partial(_in_child, text), TIMEOUT_S)
-    if not problems:
-        why = f": {left_out[0]}" if left_out else ""
-        raise UsageError(f"{file.name}: has no contraction of static sizes and known types{why}")
-    return problems, left_out
-
-
-def _in_child(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    with failing_at(Stage.BIND):
-        return contractions_in(text)
-
-
-def contractions_in(text: str) -> tuple[tuple[NamedProblem, ...], tuple[str, ...]]:
-    """Returns the problems of the contractions in MLIR text, and a line for each contraction without one.
-
-    Raises CandidateError(BIND) if the text does not parse.
-    """
-    with new_context(), ir.Location.unknown():
-        module = parse_with_gpux(text, "payload")
-        run_passes(module, GENERALIZE)
-        problems: list[NamedProblem] = []
-        left_out: list[str] = []
-        for op in walk(module.operation, "linalg.generic"):
-            try:
-                contraction = contraction_of(op)
-                if contraction is not None:
-                    problems.append(NamedProblem(problem_of(contraction), _function_of(op)))
-            except UnknownContractionError as error:
-                left_out.append(f"{_function_of(op)}: {error}")
-    return distinct_problems(tuple(problems)), tuple(dict.fromkeys(left_out))
-
-
-def _function_of(op: Op) -> str:
-    for parent in parents_of(op):
-        if parent.name == "func.func":
-            return str(ir.StringAttr(parent.attributes["sym_name"]).value)
-    return ""
-
-
 def zero_fill_before(op: Op, c: Value) -> Op | None:
     """Returns the operation that fills ``c`` with zeros before ``op`` in the same block.
 
@@ -369,3 +312,12 @@ def _match(op: Op, math: str) -> MatmulMatch | None:
     problem, is_swapped = matmul
     a, b = (b, a) if is_swapped else (a, b)
     return MatmulMatch(op, problem, a, b, c, zero_fill_before(op, c))
+
+
+def problems_of(payload: ProgramPayload, math: str = IEEE) -> tuple[Problem, ...]:
+    """Returns the distinct matmul problems of a program in order; generalizes linalg operations in place.
+
+    ``math``: how f32 is multiplied, a key of ``MATH``.
+    Raises CandidateError(COMPILE) for a matmul whose output is one of its factors.
+    """
+    return tuple(dict.fromkeys(match.problem for match in find_matmuls(payload, math)))

@@ -11,7 +11,7 @@ from tuner.mlir.fusions.convolutions import LAYOUTS
 from tuner.mlir.ir.linalg import GENERALIZE
 from tuner.mlir.ir.reading import maps_in, ops_in, walk_where
 from tuner.mlir.passes import run_passes
-from tuner.programs.lowering.row_writes import SCATTER
+from tuner.mlir.programs.row_writes import SCATTER
 
 MATMULS = ("linalg.matmul", "linalg.batch_matmul")
 CONVOLUTIONS = tuple(LAYOUTS)

@@ -12,11 +12,17 @@ from numpy.typing import NDArray
 
 from tuner.core.device import AbstractHostWatch
 from tuner.core.numpy_types import DTYPES, dtype_of
-from tuner.mlir.effects.runner_signatures import C_INTERFACE, CLOCKS, MEMREFS, PRINTED_SCALARS, SHAPES
-from tuner.programs.interpreter.printing import number_text
-from tuner.programs.lowering.host_code import MATH_PREFIX
-from tuner.programs.run.host_errors import HostFaults, addresses_of
+from tuner.mlir.effects.runner_signatures import (
+    C_INTERFACE,
+    CLOCKS,
+    MEMREFS,
+    PRINTED_SCALARS,
+    SHAPES,
+    number_text,
+)
+from tuner.mlir.programs.host_code import MATH_PREFIX
 from tuner.runtime.arrays import MemRef, array_of
+from tuner.runtime.programs.host_errors import HostFaults, addresses_of
 
 MATH_LIBRARY = "libm.so.6"
 DECLARED = re.compile(rf"llvm\.func @{MATH_PREFIX}(\w+)\(")

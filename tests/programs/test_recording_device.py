@@ -1,7 +1,7 @@
 """A recorded trace names memory by the allocation that has it now."""
 
 from tests.targets.gpu.scripted_device import ScriptedDevice
-from tuner.programs.run.recording_device import RecordingDevice
+from tuner.programs.recording_device import RecordingDevice
 
 
 def test_memory_inside_of_a_freed_block_has_the_name_of_the_new_block() -> None:
