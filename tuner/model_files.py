@@ -142,6 +142,7 @@ def read_model(name: str) -> "tuple[torch.nn.Module | torch.export.ExportedProgr
         import torch
     except ModuleNotFoundError as error:
         raise UsageError(f"{path}: PyTorch is not installed", NO_TORCH) from error
+    import tuner.torch  # noqa: F401 - not at start-up; a file may have its operators, such as few_bit_linear
     from tuner.mlir.torch_dialect import first_line  # not at start-up
 
     try:

@@ -12,6 +12,9 @@ makes of it reads 64 tokens and makes 64, greedily, with a static cache. Stages 
     times   prompts and single tokens, in interleaved rounds with llama.cpp, for each number of threads
     export  prompt and step as folders, whose tokens numpy alone makes, and a C program
 
+With ``--window 96`` layers attend to the last 96 tokens, in a cache of so many: Mistral's model with a
+Llama's weights. llama.cpp would read all tokens: it is not timed.
+
 llama.cpp is that of the package llama-cpp-python. It multiplies integers by activations of 8 bits, as
 ``activations="i8"`` does, which is the default here.
 """
@@ -69,6 +72,7 @@ class GgufGeneration:
     kind: str
     head_kind: str = ""
     activations: str = ""
+    window: int = 0  # tokens that a layer attends to; 0: all
     weights_mb: float = 0.0
     load_s: float = 0.0
     compile_s: dict[str, float] = field(default_factory=dict)
@@ -115,7 +119,8 @@ class GgufGeneration:
             "stopped": [f"{stage}: {reason}" for stage, reason in self.stopped.items()],
         }
         told = [f"{name} {', '.join(texts)}" for name, texts in parts.items() if texts]
-        return f"{self.model} {self.kind} {self.activations}: {'; '.join(told)}"
+        window = f" window {self.window}" if self.window else ""
+        return f"{self.model} {self.kind} {self.activations}{window}: {'; '.join(told)}"
 
 
 def stage_of(row: GgufGeneration, stage: str, path: Path, threads: tuple[int, ...], rounds: int) -> Any:
@@ -174,7 +179,27 @@ def _model(row: GgufGeneration, path: Path) -> Any:
     import tuner.torch
 
     dtype = torch.bfloat16 if row.kind == BF16 else torch.float32
-    return tuner.torch.load_gguf(path, dtype=dtype, activations=row.activations)
+    model = tuner.torch.load_gguf(path, dtype=dtype, activations=row.activations)
+    if row.window:
+        return _with_window(model, row.window)
+    return model
+
+
+def _with_window(model: Any, window: int) -> Any:
+    """Returns Mistral's model with a Llama's modules; its layers attend to the last ``window`` tokens."""
+    import torch
+    import transformers
+
+    settings = model.config.to_dict()
+    names = ("model_type", "architectures", "layer_types", "attention_bias", "mlp_bias", "pretraining_tp")
+    settings = {name: value for name, value in settings.items() if name not in names}
+    config = transformers.MistralConfig(**settings | {"sliding_window": window})
+    with torch.device("meta"):
+        made = transformers.AutoModelForCausalLM.from_config(config)
+    for name, module in list(made.named_modules()):
+        if not list(module.children()):
+            made.set_submodule(name, model.get_submodule(name))
+    return made.eval()
 
 
 def _held_mb(model: Any) -> float:
@@ -208,8 +233,10 @@ def _generator(model: Any, threads: int = 1) -> Callable[[int], Generated]:
     import torch
 
     options = {"threads": threads}
-    # static: torch would take the sizes of another prompt for those of this one
-    model.forward = torch.compile(model.forward, backend=TUNER, dynamic=False, options=options)
+    # static: torch would take the sizes of another prompt for those of this one; but the length of what a
+    # sliding cache has read is a number that each step would be compiled for
+    dynamic = None if getattr(model.config, "sliding_window", None) else False
+    model.forward = torch.compile(model.forward, backend=TUNER, dynamic=dynamic, options=options)
 
     def generate(count: int) -> Generated:
         times = _Times()
@@ -245,7 +272,8 @@ def _timed(row: GgufGeneration, path: Path, threads: int, rounds: int) -> GgufGe
     calls: dict[str, Call] = {TUNER: lambda: generate(TOKENS)}
     stopped = {}
     try:
-        calls[LLAMA] = _llama(path, threads)
+        if not row.window:
+            calls[LLAMA] = _llama(path, threads)
     except (ImportError, ValueError) as error:
         stopped[LLAMA] = str(error)
     for call in calls.values():
@@ -352,6 +380,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--kind", nargs="*", default=KINDS, help="types of the matrices")
     parser.add_argument("--head-kind", default="", help="type of the embeddings and the head, if another")
     parser.add_argument("--activations", default=ROUNDED, choices=("", ROUNDED), help="of integers")
+    parser.add_argument("--window", type=int, default=0, help="tokens that layers attend to; 0: all")
     parser.add_argument("--stage", nargs="*", choices=STAGES, default=STAGES)
     parser.add_argument("--threads", nargs="*", type=int, default=THREADS, help="of the times")
     parser.add_argument("--rounds", type=int, default=ROUNDS)
@@ -366,7 +395,7 @@ def starts(options: argparse.Namespace) -> Iterator[GgufGeneration]:
     for model in options.model:
         for kind in options.kind:
             activations = "" if kind == BF16 else options.activations
-            yield GgufGeneration(model, kind, options.head_kind or kind, activations)
+            yield GgufGeneration(model, kind, options.head_kind or kind, activations, options.window)
 
 
 def with_stages(row: GgufGeneration, path: Path, options: argparse.Namespace) -> GgufGeneration:

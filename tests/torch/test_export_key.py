@@ -11,10 +11,16 @@ pytest.importorskip("torch_mlir")
 
 from torch import nn  # noqa: E402
 
+from tuner.torch import export  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
-from tuner.torch.export_key import export_key  # noqa: E402
+from tuner.torch.export_key import export_key, graph_key  # noqa: E402
 
 X = torch.ones(2, 4)
+
+
+@torch.fx.wrap  # type: ignore[untyped-decorator,unused-ignore]
+def wrapped(x: Any) -> Any:
+    return x + 1
 
 
 class Layer(nn.Module):
@@ -104,3 +110,34 @@ def test_operations_of_a_user_have_no_key() -> None:
 
         assert export_key(torch.export.export(Twice(), (X,))) is None
     assert export_key(torch.export.export(Layer().eval(), (X,))) is not None
+
+
+def test_a_graph_of_dynamo_is_exported_once_unless_its_text_would_differ(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    traced: list[Any] = []
+    trace = export.exported_graph
+
+    def exported_graph(*arguments: Any) -> Any:
+        traced.append(arguments)
+        return trace(*arguments)
+
+    monkeypatch.setattr(export, "exported_graph", exported_graph)
+    counts = []
+    masked = Layer(mask=(False, True, True, True))
+    for module in (Layer(), Layer(seed=1), Layer(scale=3.0), masked, Tied(is_tied=False), Tied(is_tied=True)):
+        torch._dynamo.reset()  # noqa: SLF001 - torch's documented name
+        module.eval()
+        with torch.no_grad():
+            found = torch.compile(module, backend="tuner")(X)
+            torch.testing.assert_close(found, module(X))
+        counts.append(len(traced))
+    assert counts == [1, 1, 2, 3, 4, 5]
+
+
+def test_a_graph_that_calls_an_operator_of_the_user_has_no_key() -> None:
+    graph = torch.fx.symbolic_trace(lambda x: wrapped(x))
+    assert graph_key(graph, {}, (X,), 0) is None
+    known = torch.fx.symbolic_trace(lambda x: torch.relu(x)[..., None])
+    assert graph_key(known, {}, (X,), 0) != graph_key(known, {}, (X[0],), 0)

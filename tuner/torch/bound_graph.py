@@ -22,6 +22,7 @@ from tuner.torch.baselines import is_faster
 from tuner.torch.call_form import CallForm
 from tuner.torch.dynamic_sizes import Place
 from tuner.torch.export import ExportedModule, export_module
+from tuner.torch.export_key import graph_key
 from tuner.torch.graph_outputs import ChangesTensorsError
 from tuner.torch.graph_sizes import DynamicSizesError, dynamic_shapes, sizes_of, tensor_of_size
 from tuner.torch.own_tensors import with_tensors_as_inputs
@@ -277,7 +278,7 @@ def _program_of(module: "_WithConstants", own: Tensors, shapes: Any, threads: in
         try:
             if shapes is not None:
                 raise DynamicSizesError
-            exported = export_module(module, own, on_new=start_helpers)
+            exported = export_module(module, own, on_new=start_helpers, graph_key=module.key(own))
             if exported.form.shared:
                 raise SharedMemoryError(exported.form.shared)
             changed = frozenset(map(_number_of_constant, exported.form.changes.buffers))
@@ -359,6 +360,11 @@ class _WithConstants(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self._sizes = sizes
         for at, tensor in constants.items():
             self.register_buffer(_name_of_constant(at), tensor)
+
+    def key(self, own: Tensors) -> str | None:
+        """Returns the cache key of the module's export for the variables ``own``; None where it has none."""
+        order = (self._constants, self._variables, sorted(self._sizes.items()))
+        return graph_key(self._graph, dict(self.named_buffers()), own, order)
 
     def forward(self, *variables: Any) -> Any:
         """Calls the graph with ``variables``, the buffers, and the sizes of these."""

@@ -54,7 +54,7 @@ from tuner.torch.graph_outputs import (
     is_overload,
     shared_memory,
 )
-from tuner.torch.guards import plain
+from tuner.torch.guards import default_dtype, plain, require_modes, require_no_transforms
 from tuner.torch.importer import bytes_of, import_program
 from tuner.torch.lowering import lower_in_child, lower_in_process, require_none_of
 from tuner.torch.packed_nibbles import UnpackedData, with_unpacked_weights
@@ -71,6 +71,7 @@ from tuner.torch.refusals import (
 from tuner.torch.strided_views import why_written_wrongly
 
 WINDOW_WRITE = torch.ops.aten.unfold_backward.default  # what functionalization makes of a write
+MOST_CODE_BYTES = 1 << 20  # of a tensor that the code of a module makes
 STATIC = "the module has dynamic sizes: only static ones are supported"
 
 
@@ -94,14 +95,23 @@ def export_module(
     keywords: Mapping[str, Any] | None = None,
     lower: Callable[[str], str] = lower_in_child,
     on_new: Callable[[], object] = lambda: None,
+    graph_key: str | None = None,
 ) -> ExportedModule:
     """Exports a module, or an exported program, and lowers it to linalg.
 
     ``lower`` takes a module in torch-mlir's dialect and returns linalg; by default in a child process.
-    ``on_new`` is called if the lowered program is not in the cache of compiled files. Raises UsageError for a
-    module that torch.export or torch-mlir refuses, or whose results would differ from PyTorch's, and
-    ChangesTensorsError for one that changes its buffers or inputs, and has operators that are not supported.
+    ``on_new`` is called if the lowered program is not in the cache of compiled files. ``graph_key``: the key,
+    in that cache, of a module whose weights are its buffers: if the cache has it, nothing is traced. Raises
+    UsageError for a module that torch.export or torch-mlir refuses, or whose results would differ from
+    PyTorch's, and ChangesTensorsError for one that changes its buffers or inputs, and has operators that are
+    not supported.
     """
+    if graph_key is not None:
+        kept: _KeptExport | None = compiled_files().read(graph_key)
+        if kept is not None:
+            require_modes(default_dtype())
+            require_no_transforms()
+            return kept.exported(dict(module.named_buffers()))
     program = exported_graph(module, arguments, keywords)
     held = {**program.state_dict, **program.constants}
     if isinstance(module, torch.nn.Module):
@@ -113,11 +123,12 @@ def export_module(
         shared = shared_memory(program)
         is_usual = lower in (lower_in_child, lower_in_process)  # another lowering gives another text
         key = export_key(program) if is_usual else None
+        is_kept = key is not None
         known: LoweredProgram | None = None if key is None or refused else compiled_files().read(key)
         if known is None:
             on_new()
             imported, weights = _imported(program, refused)
-            is_kept = key is not None and imported.has_weights_of(program, weights)
+            is_kept = is_kept and imported.has_weights_of(program, weights)
         else:
             weights = known.weights_of(program)
     if known is None:
@@ -142,6 +153,10 @@ def export_module(
         changes=known.changes,
     )
     state = tuple(held[name].detach() for name in known.changes.buffers)
+    if graph_key is not None and is_kept and not packed:
+        kept = _KeptExport.of(known, form, weights, dict(module.named_buffers()))
+        if kept is not None:
+            compiled_files().write(graph_key, kept)
     resources: Mapping[str, Data] = UnpackedData(weights, packed) if packed else weights
     return ExportedModule(SplitPayload(known.text, resources), form, state)
 
@@ -182,7 +197,13 @@ class LoweredProgram:
 
         Raises UsageError for a weight that has no dense memory.
         """
-        weights = {**program.constants, **program.state_dict}
+        return self.weights_in({**program.constants, **program.state_dict})
+
+    def weights_in(self, weights: Mapping[str, Any]) -> dict[str, Data]:
+        """Returns the bytes of all constants by their names in the text, of ``weights`` by name.
+
+        Raises UsageError for a weight that has no dense memory.
+        """
         data: dict[str, Data] = dict(self.data)
         for name, weight_name in self.names:
             data[name] = bytes_of(plain(weights[weight_name], weight_name).detach())
@@ -206,6 +227,64 @@ class LoweredProgram:
         own = self.weights_of(program)
         others = map(dict(weights).__getitem__, own)
         return own.keys() == weights.keys() and all(map(_are_equal, own.values(), others))
+
+
+@dataclass(frozen=True, eq=False)
+class _KeptExport:
+    """What a module was exported as, without its weights, which are its buffers.
+
+    Cached in files by ``graph_key``.
+    """
+
+    program: LoweredProgram
+    form: CallForm
+
+    @classmethod
+    def of(
+        cls,
+        program: LoweredProgram,
+        form: CallForm,
+        weights: Mapping[str, Data],
+        buffers: Mapping[str, torch.Tensor],
+    ) -> "_KeptExport | None":
+        """Returns the value for a module with these ``buffers``; None where they are not all of its weights.
+
+        ``weights``: the data of all constants by their names in the text. Small ones that are no buffers are
+        the numbers that the graph's code has: they are kept, too.
+        """
+        is_flat = (form.in_spec, form.out_spec) == _flat_specs(form)
+        if not is_flat or not buffers.keys() >= {*form.changes.buffers}:
+            return None
+        data = [*program.data]
+        names = []
+        for name, weight_name in program.names:
+            if weight_name in buffers:
+                names.append((name, weight_name))
+            elif len(weights[name]) <= MOST_CODE_BYTES:
+                data.append((name, bytes(weights[name])))
+            else:
+                return None
+        kept = replace(program, names=tuple(names), data=tuple(data))
+        own = kept.weights_in(buffers)
+        if own.keys() != weights.keys() or not all(_are_equal(own[name], weights[name]) for name in own):
+            return None
+        return cls(kept, replace(form, in_spec=None, out_spec=None))  # torch warns of those that were pickled
+
+    def exported(self, buffers: Mapping[str, torch.Tensor]) -> ExportedModule:
+        """Returns the module with the weights ``buffers``, by name."""
+        with TRACING, torch.no_grad():
+            weights = self.program.weights_in(buffers)
+        state = tuple(buffers[name].detach() for name in self.form.changes.buffers)
+        in_spec, out_spec = _flat_specs(self.form)
+        form = replace(self.form, in_spec=in_spec, out_spec=out_spec)
+        return ExportedModule(SplitPayload(self.program.text, weights), form, state)
+
+
+def _flat_specs(form: CallForm) -> tuple[_pytree.TreeSpec, _pytree.TreeSpec]:
+    """Returns the structures of the arguments and of the results of a graph of Dynamo: a tuple of leaves."""
+    arguments = ((0,) * (len(form.inputs) + len(form.constants)), {})
+    results = (0,) * len(form.outputs)
+    return _pytree.tree_flatten(arguments)[1], _pytree.tree_flatten(results)[1]
 
 
 def _is_among(known: Sequence[Data], data: Data) -> bool:

@@ -1,17 +1,21 @@
-"""The cache key of an exported program: all that its lowered text depends on, and no large weight."""
+"""Cache keys of exported programs and of graphs: all that lowered text depends on, and no large weight."""
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodDescriptorType
 from typing import Any
 
 import torch
+from torch.fx.node import _get_qualified_name
 
 from tuner.runtime.compiled_files import CompiledFiles
 from tuner.torch.importer import bytes_of, memory_of
 
-OURS = ("aten", "prims")  # namespaces of operations whose meaning torch's version fixes
+# namespaces of operations whose meaning the version of torch or of tuner fixes
+OURS = ("aten", "prims", "tuner")
 PLAIN_MODULES = ("_operator", "builtins", "math")  # of functions that are called
-PLAIN = (bool, int, float, complex, str, torch.dtype, torch.device, torch.layout, torch.memory_format)
+NUMBERS = (bool, int, float, complex, str)
+PLAIN = (*NUMBERS, torch.dtype, torch.device, torch.layout, torch.memory_format, EllipsisType)
 
 
 class _UnknownError(Exception):
@@ -26,29 +30,82 @@ def export_key(program: torch.export.ExportedProgram) -> str | None:
     None: an operator or an argument has a meaning that the user's code defines, or a weight is not plain.
     """
     try:
-        graphs = [
-            (name, tuple(_nodes(module)))
-            for name, module in program.graph_module.named_modules()
-            if isinstance(module, torch.fx.GraphModule)
-        ]
+        graphs = _graphs(program.graph_module, _function, "val")
         weights = tuple(_weights(program.state_dict, holds_constants=False))
         constants = tuple(_weights(program.constants, holds_constants=True))
     except _UnknownError:
         return None
+    return CompiledFiles.key("export", *_state(), repr(program.graph_signature), graphs, weights, constants)
+
+
+def graph_key(
+    graph: torch.fx.GraphModule,
+    constants: Mapping[str, torch.Tensor],
+    variables: Iterable[torch.Tensor],
+    order: object,
+) -> str | None:
+    """Returns the cache key of the export of a graph of Dynamo; None where it cannot have one.
+
+    It covers what ``export_key`` does, so that a graph that is known need not be traced again. ``constants``:
+    by name; ``variables``: the other inputs; ``order``: which input of the graph each of them is.
+    """
+    try:
+        graphs = _graphs(graph, _function_of_dynamo, "")
+        weights = tuple(_weights(constants, holds_constants=False))
+        inputs = tuple(map(_input, variables))
+    except _UnknownError:
+        return None
+    return CompiledFiles.key("graph", *_state(), graphs, weights, inputs, order)
+
+
+def _state() -> tuple[object, ...]:
     overridden = sorted(impl for impl in torch.library._impls if impl.startswith("aten/"))  # noqa: SLF001
     state = (torch.get_default_dtype(), torch.are_deterministic_algorithms_enabled(), overridden)
-    versions = (torch.__version__, torch.version.git_version)
-    signature = repr(program.graph_signature)
-    return CompiledFiles.key("export", versions, state, signature, graphs, weights, constants)
+    return (torch.__version__, torch.version.git_version), state
 
 
-def _nodes(module: torch.fx.GraphModule) -> Iterator[tuple[str, ...]]:
+def _graphs(
+    module: torch.fx.GraphModule, name_of: Callable[[Any], str], value: str
+) -> list[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """Returns a graph and the graphs in it as texts, by their names.
+
+    ``name_of``: of what a node calls; ``value``: key of the example value of a node; "": none is read.
+    """
+    return [
+        (name, tuple(_nodes(part, name_of, value)))
+        for name, part in module.named_modules()
+        if isinstance(part, torch.fx.GraphModule)
+    ]
+
+
+def _nodes(
+    module: torch.fx.GraphModule, name_of: Callable[[Any], str], value: str
+) -> Iterator[tuple[str, ...]]:
     for node in module.graph.nodes:
+        if node.op == "call_module":
+            raise _UnknownError
         if node.op == "get_attr" and not isinstance(getattr(module, node.target, None), torch.fx.GraphModule):
             raise _UnknownError
-        target = node.target if isinstance(node.target, str) else _function(node.target)
-        value = _text(node.meta.get("val")) if node.op != "output" else ""
-        yield node.op, node.name, target, _text(node.args), _text(node.kwargs), value
+        target = node.target if isinstance(node.target, str) else name_of(node.target)
+        example = _text(node.meta.get(value)) if value and node.op != "output" else ""
+        yield node.op, node.name, target, _text(node.args), _text(node.kwargs), example
+
+
+def _function_of_dynamo(target: Any) -> str:
+    """Returns the name of a function that a graph of Dynamo calls: one of torch, or as ``_function``."""
+    if isinstance(target, torch._ops.OpOverloadPacket):  # noqa: SLF001 - torch's only name
+        name: str = target._qualified_op_name  # noqa: SLF001
+        if name.partition("::")[0] not in OURS:
+            raise _UnknownError
+        return name
+    if isinstance(target, FunctionType | BuiltinFunctionType | MethodDescriptorType):
+        try:
+            name = _get_qualified_name(target)
+        except (RuntimeError, AttributeError) as error:  # of a function that fx could not name, either
+            raise _UnknownError from error
+        if name.partition(".")[0] == "torch":
+            return name
+    return _function(target)
 
 
 def _function(target: Any) -> str:
@@ -95,14 +152,20 @@ def _weights(weights: Mapping[str, Any], *, holds_constants: bool) -> Iterator[t
     # which weights are one, and the numbers of those that the text or its folding may contain
     first: dict[Any, str] = {}
     for name, weight in weights.items():
-        is_plain = type(weight) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-        if not (is_plain and weight.is_cpu and weight.layout is torch.strided) or weight.is_quantized:
-            raise _UnknownError
+        text = _input(weight)
         if weight.numel() and not weight.data_ptr():  # its storage was freed
             raise _UnknownError
         is_read = holds_constants or weight.numel() == 1
         same = first.setdefault(memory_of(weight), name)
-        yield name, _text(weight), same, _digest(weight) if is_read else ""
+        yield name, text, same, _digest(weight) if is_read else ""
+
+
+def _input(tensor: Any) -> str:
+    """Returns the text of a plain tensor without its numbers."""
+    is_plain = type(tensor) in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+    if not (is_plain and tensor.is_cpu and tensor.layout is torch.strided) or tensor.is_quantized:
+        raise _UnknownError
+    return _text(tensor)
 
 
 def _digest(tensor: torch.Tensor) -> str:

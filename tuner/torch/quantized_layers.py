@@ -1,9 +1,13 @@
 """Layers whose weights stay integers with a scale, and perhaps an offset, per group of inputs.
 
-``forward`` dequantizes the whole weight, which is slow in eager mode. A program finds this arithmetic
+A layer calls one operator of its own, ``tuner::few_bit_linear`` or ``tuner::few_bit_rows``, which PyTorch
+computes by others: torch.compile and torch.export trace one node for a layer, not thirty. The operator
+dequantizes the whole weight, which is slow in eager mode. A program finds this arithmetic
 (``tuner.programs.fusions.quantized_weights``), multiplies by the integers, and has the nibbles of 4 bits
 packed as its kernel reads them.
 """
+
+from typing import Final
 
 import torch
 from torch import nn
@@ -14,6 +18,68 @@ from tuner.runtime.gguf_files import GroupedIntegers
 NIBBLE = 15
 SIGN = 8  # of a nibble
 NIBBLE_BITS = 4
+OPERATORS: Final = torch.library.Library("tuner", "FRAGMENT")  # holds the operators as long as it exists
+
+
+def _products(data: torch.Tensor, scales: torch.Tensor, bits: int) -> torch.Tensor:
+    """Returns integers times their scales, f32 (..., groups, elements), of rows of a ``GroupedWeight``."""
+    grouped = data.unflatten(-1, (scales.shape[-1], -1))
+    if bits == NIBBLE_BITS:
+        grouped = torch.cat(((grouped & NIBBLE) - SIGN, grouped >> NIBBLE_BITS), dim=-1)
+    return grouped.float() * scales.float().unsqueeze(-1)
+
+
+def _linear(
+    x: torch.Tensor,
+    data: torch.Tensor,
+    scales: torch.Tensor,
+    offsets: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    bits: int,
+    elements: int,
+    rounds_x: bool,
+) -> torch.Tensor:
+    """Computes ``FewBitLinear.forward``; ``elements``: of k that share a scale."""
+    weight = _products(data, scales, bits).flatten(1)
+    wide = x.float()
+    multiplied = wide
+    if rounds_x:
+        multiplied = rounded_rows(wide, elements)
+    y = nn.functional.linear(multiplied, weight)
+    if offsets is not None:
+        sums = wide.unflatten(-1, (offsets.shape[1], -1)).sum(-1)
+        y = y + nn.functional.linear(sums, offsets)
+    if bias is not None:
+        y = y + bias
+    return y.to(x.dtype)
+
+
+def _rows(
+    indices: torch.Tensor,
+    data: torch.Tensor,
+    scales: torch.Tensor,
+    offsets: torch.Tensor | None,
+    bits: int,
+    dtype: torch.dtype,
+) -> torch.Tensor:
+    """Computes ``FewBitEmbedding.forward``."""
+    chosen, chosen_scales = (nn.functional.embedding(indices, buffer) for buffer in (data, scales))
+    numbers = _products(chosen, chosen_scales, bits)
+    if offsets is not None:
+        numbers = numbers + nn.functional.embedding(indices, offsets).unsqueeze(-1)
+    return numbers.flatten(-2).to(dtype)
+
+
+OPERATORS.define(
+    "few_bit_linear(Tensor x, Tensor data, Tensor scales, Tensor? offsets, Tensor? bias, int bits, "
+    "int elements, bool rounds_x) -> Tensor"
+)
+OPERATORS.impl("few_bit_linear", _linear, "CompositeImplicitAutograd")
+OPERATORS.define(
+    "few_bit_rows(Tensor indices, Tensor data, Tensor scales, Tensor? offsets, int bits, ScalarType dtype) "
+    "-> Tensor"
+)
+OPERATORS.impl("few_bit_rows", _rows, "CompositeImplicitAutograd")
 
 
 class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
@@ -41,13 +107,6 @@ class GroupedWeight(nn.Module):  # type: ignore[misc,unused-ignore]
     def elements(self) -> int:
         """Returns how many elements of k share a scale."""
         return int(self.sizes[1] // self.scales.shape[1])
-
-    def products(self, data: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
-        """Returns integers times their scales, f32 (..., groups, elements), of rows of the buffers."""
-        grouped = data.unflatten(-1, (scales.shape[-1], -1))
-        if self.bits == NIBBLE_BITS:
-            grouped = torch.cat(((grouped & NIBBLE) - SIGN, grouped >> NIBBLE_BITS), dim=-1)
-        return grouped.float() * scales.float().unsqueeze(-1)
 
 
 def rounded_rows(x: torch.Tensor, elements: int) -> torch.Tensor:
@@ -79,18 +138,11 @@ class FewBitLinear(nn.Module):  # type: ignore[misc,unused-ignore]
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Returns x W^T + bias; x: (..., k)."""
         groups = self.groups
-        weight = groups.products(groups.data, groups.scales).flatten(1)
-        wide = x.float()
-        multiplied = wide
-        if self.rounds_x:
-            multiplied = rounded_rows(wide, groups.elements)
-        y = nn.functional.linear(multiplied, weight)
-        if groups.offsets is not None:
-            sums = wide.unflatten(-1, (groups.offsets.shape[1], -1)).sum(-1)
-            y = y + nn.functional.linear(sums, groups.offsets)
-        if self.bias is not None:
-            y = y + self.bias
-        return y.to(x.dtype)
+        buffers = (groups.data, groups.scales, groups.offsets)
+        y: torch.Tensor = torch.ops.tuner.few_bit_linear(
+            x, *buffers, self.bias, groups.bits, groups.elements, self.rounds_x
+        )
+        return y
 
     def extra_repr(self) -> str:
         """Returns the sizes for ``repr``."""
@@ -109,11 +161,9 @@ class FewBitEmbedding(nn.Module):  # type: ignore[misc,unused-ignore]
     def forward(self, indices: torch.Tensor) -> torch.Tensor:
         """Returns rows ``indices``, integers of any shape: (..., k)."""
         groups = self.groups
-        data, scales = (nn.functional.embedding(indices, buffer) for buffer in (groups.data, groups.scales))
-        numbers = groups.products(data, scales)
-        if groups.offsets is not None:
-            numbers = numbers + nn.functional.embedding(indices, groups.offsets).unsqueeze(-1)
-        return numbers.flatten(-2).to(self.dtype)
+        buffers = (groups.data, groups.scales, groups.offsets)
+        rows: torch.Tensor = torch.ops.tuner.few_bit_rows(indices, *buffers, groups.bits, self.dtype)
+        return rows
 
     def extra_repr(self) -> str:
         """Returns the sizes for ``repr``."""
