@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from types import BuiltinFunctionType, EllipsisType, FunctionType, MethodDescriptorType
 from typing import Any
 
@@ -11,6 +12,7 @@ from torch.fx.node import _get_qualified_name
 from tuner.runtime.compiled_files import CompiledFiles
 from tuner.torch.importer import bytes_of, memory_of
 
+TORCH_FOLDER = Path(torch.__file__).parent
 # namespaces of operations whose meaning the version of torch or of tuner fixes
 OURS = ("aten", "prims", "tuner")
 PLAIN_MODULES = ("_operator", "builtins", "math")  # of functions that are called
@@ -103,6 +105,10 @@ def _function_of_dynamo(target: Any) -> str:
             name = _get_qualified_name(target)
         except (RuntimeError, AttributeError) as error:  # of a function that fx could not name, either
             raise _UnknownError from error
+        # a user's function may have the name of PyTorch's that it replaces
+        is_python = isinstance(target, FunctionType)
+        if is_python and TORCH_FOLDER not in Path(target.__code__.co_filename).parents:
+            raise _UnknownError
         if name.partition(".")[0] == "torch":
             return name
     return _function(target)

@@ -110,3 +110,7 @@ def test_a_tiny_model_is_right_and_makes_its_tokens_by_numpy_and_in_c(kind: str)
     stages = ["cold", "check", "export"]
     command = [sys.executable, "-m", "benchmarks.zoo.gguf_generation", "--model", "tiny"]
     subprocess.run([*command, "--kind", kind, "--stage", *stages], check=True)
+
+
+def test_a_row_with_a_window_says_so() -> None:
+    assert replace(RIGHT, window=96).text.startswith("llama_1b Q4_0 i8 window 96: equal 64 of 64")
