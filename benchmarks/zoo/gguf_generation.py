@@ -188,7 +188,8 @@ def _model(row: GgufGeneration, path: Path) -> Any:
 def _with_window(model: Any, window: int) -> Any:
     """Returns Mistral's model with a Llama's modules; its layers attend to the last ``window`` tokens."""
     import torch
-    import transformers
+
+    transformers = importlib.import_module("transformers")
 
     settings = model.config.to_dict()
     names = ("model_type", "architectures", "layer_types", "attention_bias", "mlp_bias", "pretraining_tp")

@@ -11,7 +11,7 @@ pytest.importorskip("torch_mlir")
 
 from torch import nn  # noqa: E402
 
-from tuner.torch import export  # noqa: E402
+from tuner.torch import export, graph_export  # noqa: E402
 from tuner.torch.export import export_module  # noqa: E402
 from tuner.torch.export_key import export_key, graph_key  # noqa: E402
 
@@ -117,7 +117,7 @@ def test_a_graph_of_dynamo_is_exported_once_unless_its_text_would_differ(
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     traced: list[Any] = []
-    trace = export.exported_graph
+    trace = graph_export.exported_graph
 
     def exported_graph(*arguments: Any) -> Any:
         traced.append(arguments)

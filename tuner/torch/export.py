@@ -224,9 +224,7 @@ class LoweredProgram:
             return False
         if not names.issuperset(dict(self.names).values()):
             return False
-        own = self.weights_of(program)
-        others = map(dict(weights).__getitem__, own)
-        return own.keys() == weights.keys() and all(map(_are_equal, own.values(), others))
+        return _are_all_equal(self.weights_of(program), weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,8 +263,7 @@ class _KeptExport:
             else:
                 return None
         kept = replace(program, names=tuple(names), data=tuple(data))
-        own = kept.weights_in(buffers)
-        if own.keys() != weights.keys() or not all(_are_equal(own[name], weights[name]) for name in own):
+        if not _are_all_equal(kept.weights_in(buffers), weights):
             return None
         return cls(kept, replace(form, in_spec=None, out_spec=None))  # torch warns of those that were pickled
 
@@ -274,7 +271,8 @@ class _KeptExport:
         """Returns the module with the weights ``buffers``, by name."""
         with TRACING, torch.no_grad():
             weights = self.program.weights_in(buffers)
-        state = tuple(buffers[name].detach() for name in self.form.changes.buffers)
+        changed = map(buffers.__getitem__, self.form.changes.buffers)
+        state = tuple(map(torch.Tensor.detach, changed))
         in_spec, out_spec = _flat_specs(self.form)
         form = replace(self.form, in_spec=in_spec, out_spec=out_spec)
         return ExportedModule(SplitPayload(self.program.text, weights), form, state)
@@ -282,13 +280,18 @@ class _KeptExport:
 
 def _flat_specs(form: CallForm) -> tuple[_pytree.TreeSpec, _pytree.TreeSpec]:
     """Returns the structures of the arguments and of the results of a graph of Dynamo: a tuple of leaves."""
-    arguments = ((0,) * (len(form.inputs) + len(form.constants)), {})
+    arguments: Any = ((0,) * (len(form.inputs) + len(form.constants)), {})
     results = (0,) * len(form.outputs)
     return _pytree.tree_flatten(arguments)[1], _pytree.tree_flatten(results)[1]
 
 
 def _is_among(known: Sequence[Data], data: Data) -> bool:
     return any(map(partial(_are_equal, data), known))
+
+
+def _are_all_equal(own: Mapping[str, Data], others: Mapping[str, Data]) -> bool:
+    """Returns whether constants of the same names have the same bytes."""
+    return own.keys() == others.keys() and all(map(_are_equal, own.values(), map(others.__getitem__, own)))
 
 
 def _are_equal(data: Data, other: Data) -> bool:

@@ -106,8 +106,7 @@ def _function_of_dynamo(target: Any) -> str:
         except (RuntimeError, AttributeError) as error:  # of a function that fx could not name, either
             raise _UnknownError from error
         # a user's function may have the name of PyTorch's that it replaces
-        is_python = isinstance(target, FunctionType)
-        if is_python and TORCH_FOLDER not in Path(target.__code__.co_filename).parents:
+        if isinstance(target, FunctionType) and TORCH_FOLDER not in Path(target.__code__.co_filename).parents:
             raise _UnknownError
         if name.partition(".")[0] == "torch":
             return name
