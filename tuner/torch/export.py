@@ -247,7 +247,7 @@ class _KeptExport:
     ) -> "_KeptExport | None":
         """Returns the value for a module with these ``buffers``; None where they are not all of its weights.
 
-        ``weights``: the data of all constants by their names in the text. Small ones that are no buffers are
+        ``weights``: the data of all constants by their names in the text. Small ones that are not buffers are
         the numbers that the graph's code has: they are kept, too.
         """
         is_flat = (form.in_spec, form.out_spec) == _flat_specs(form)
