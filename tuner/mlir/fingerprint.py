@@ -58,6 +58,7 @@ CPU_SOURCES: Sources = (
     "core/instruction_sets.py",
     "core/processors.py",
     "mlir/cpu",
+    "mlir/effects/launches.py",
     "mlir/reference",  # that a fusion's result is compared with
     "runtime/cpu/bounds.py",
     "runtime/cpu/host.py",  # whether code is adapted to what the processor here can run
