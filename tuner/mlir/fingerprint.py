@@ -68,6 +68,8 @@ CPU_SOURCES: Sources = (
 )
 GPU_SOURCES: Sources = (
     *SHARED_SOURCES,
+    "core/instruction_sets.py",  # which ops name
+    "mlir/cpu/needed_instructions.py",
     "mlir/effects",
     "mlir/gpu",
     "search/cost_model/occupancy.py",  # decides which programs are rejected
