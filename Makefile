@@ -54,8 +54,8 @@ test: $(VENV)/.installed-dev
 
 # The tests whose code depends on the processor, as on one of the level x86-64-v3; all of them:
 # TUNER_CPU=x86-64-v3 make test-all
-PROCESSOR_TESTS = tests/runtime/cpu tests/targets/cpu tests/mlir/cpu tests/mlir/ops tests/mlir/math tests/programs/run \
-	tests/programs/test_children.py tests/programs/test_fusion_compiler.py tests/torch/test_models.py
+PROCESSOR_TESTS = tests/runtime/cpu tests/targets/cpu tests/mlir/cpu tests/mlir/ops tests/mlir/math tests/models/run \
+	tests/models/test_children.py tests/models/test_fusion_compiler.py tests/models/torch/test_models.py
 test-avx2: $(VENV)/.installed-dev
 	TUNER_CPU=x86-64-v3 $(PYTEST) -m "not slow" $(PROCESSOR_TESTS) $(PYTEST_OPTIONS)
 

@@ -22,9 +22,9 @@ import tuner.torch
 from benchmarks.decoder_layers import FLOAT, HIDDEN, decoder
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
+from tuner.models.torch.parted_function import PartedFunction
+from tuner.models.torch.program_family import ProgramFamily
 from tuner.runtime.timing import Call, interleaved_times
-from tuner.torch.parted_function import PartedFunction
-from tuner.torch.program_family import ProgramFamily
 
 ROWS = [1, 7, 16, 64, 128, 300, 1024, 4096]
 GREATEST = 4096

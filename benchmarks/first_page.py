@@ -19,7 +19,7 @@ from tuner.core.candidate import Candidate, Value
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.serialization import seconds_text
-from tuner.library.script_comparison import slower_by
+from tuner.models.library.script_comparison import slower_by
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.schedule import Schedule
 from tuner.space.scripts.strategy import Binder, load_strategy

@@ -21,7 +21,7 @@ import numpy as np
 from benchmarks.results_file import add_report_options, emit, report
 from tests.support.gpu_points import TENSOR_CORES, Builder, Built, Point, point, points_of
 from tuner.core.matmul import Matmul
-from tuner.simulator.target.evaluator import simulate_program
+from tuner.gpu.ptxsim.target.evaluator import simulate_program
 
 WORKERS = (1, 2)
 BLOCK = Matmul(128, 128, 64, "f16")

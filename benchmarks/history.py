@@ -2,7 +2,7 @@
 
     python -m benchmarks.history --json --output benchmarks/results/history.json
 
-The databases are made anew by benchmarks.history_rows, the server by tuner.fleet.local_fleet. Timed are
+The databases are made by benchmarks.history_rows, the server by ``elsewhere.fleet.local_fleet``. Timed are
 the query with its conversion to values, in a process that has queried before, and the whole command with the
 start of an interpreter.
 """
@@ -24,7 +24,7 @@ from benchmarks.results_file import add_report_options, emit, report
 from tuner.core.queries import TaskQuery, TrialQuery
 from tuner.db.database import Database
 from tuner.db.store import Store
-from tuner.fleet.local_fleet import NoServerError, server
+from tuner.elsewhere.fleet.local_fleet import NoServerError, server
 from tuner.results.past_runs import past_trials
 
 SHAPE = SHAPES[0]

@@ -29,8 +29,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.programs import EAGER, ONNXRUNTIME, OPENVINO
 from tuner.core.records import MedianInterval
+from tuner.models.torch.baselines import NotRun
 from tuner.runtime.timing import Call, before_slice_of, interleaved_times
-from tuner.torch.baselines import NotRun
 
 DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16}
 MICROSECONDS = 1e6

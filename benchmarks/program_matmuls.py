@@ -30,8 +30,8 @@ from tuner.core.matmul import Matmul
 from tuner.core.numpy_types import DTYPES
 from tuner.core.problem import Problem
 from tuner.core.problem_text import parse_shape
+from tuner.models.run.fused_program import FusedFunction
 from tuner.payload.cpu import has_epilogue, maps_attribute, tensor_type, zero
-from tuner.programs.run.fused_program import FusedFunction
 from tuner.results.database import open_or_create
 from tuner.runtime.cpu.memory import placed_empty
 from tuner.targets.cpu.compiler import CpuCompiler

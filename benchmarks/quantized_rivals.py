@@ -17,9 +17,7 @@ import numpy as np
 
 from tuner.core.problem import Problem
 from tuner.core.quantization import WeightFormat
-from tuner.runtime.cpu.memory import placed_copy
-from tuner.targets.cpu.baseline_libraries import BaselineLibrary, WeightSupport
-from tuner.targets.cpu.quantized_baselines import (
+from tuner.models.quantized.quantized_baselines import (
     Array,
     Builder,
     BuiltMatmul,
@@ -27,6 +25,8 @@ from tuner.targets.cpu.quantized_baselines import (
     QuantizedMatmul,
     verified,
 )
+from tuner.runtime.cpu.memory import placed_copy
+from tuner.targets.cpu.baseline_libraries import BaselineLibrary, WeightSupport
 
 ZENTORCH = "zentorch"
 TORCH_INT4PACK = "torch-int4pack"

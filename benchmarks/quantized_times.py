@@ -18,6 +18,12 @@ from tuner.core.numpy_types import DTYPES
 from tuner.core.packings import WeightPacking
 from tuner.core.problem import Problem
 from tuner.core.quantization import WeightFormat
+from tuner.models.quantized.quantized_baselines import (
+    BUILDERS,
+    BaselineOperands,
+    QuantizedMatmul,
+    copies_needed,
+)
 from tuner.payload.packed_weights import packed
 from tuner.runtime.cpu.host import describe_machine, processors
 from tuner.runtime.cpu.memory import placed_copy, placed_empty
@@ -27,12 +33,6 @@ from tuner.runtime.timing import Call, interleaved_times
 from tuner.targets.cpu.baseline_libraries import BEST, chosen_libraries
 from tuner.targets.cpu.compiler import CpuCompiler
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.quantized_baselines import (
-    BUILDERS,
-    BaselineOperands,
-    QuantizedMatmul,
-    copies_needed,
-)
 
 Floats = npt.NDArray[np.float32]
 OURS, READS = "tuner", "reads"

@@ -19,8 +19,8 @@ from benchmarks.results_file import add_report_options, emit, report
 from tests.support.gpu_points import Builder, Point, points_of
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
+from tuner.gpu.target.compiler import locate
 from tuner.runtime.wheel_tools import Tool
-from tuner.targets.gpu.compiler import locate
 
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.x]*)", re.MULTILINE)
 TIMEOUT_S = 60.0

@@ -27,7 +27,7 @@ from tuner.core.problem_text import parse_shape
 from tuner.core.queries import TrialQuery
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.library.script_comparison import slower_by
+from tuner.models.library.script_comparison import slower_by
 from tuner.results.exported_trial import exported, source_of
 from tuner.space.scripts.header import custom_ops
 from tuner.targets.registry import real_backends

@@ -35,12 +35,12 @@ from tuner.runtime.workers.processes import DEAD, state_of
 ROOT = Path(__file__).parents[1]
 TESTS = (
     "tests/runtime/workers",
-    "tests/fleet",
+    "tests/elsewhere/fleet",
     "tests/db/test_maintenance.py",
     "tests/db/test_database.py",
     "tests/db/test_opening.py",
     "tests/db/test_rows.py",
-    "tests/library/bundle",
+    "tests/elsewhere/bundle",
     "tests/runtime/cpu",
     "tests/runtime/test_timing.py",
     "tests/targets/cpu/test_callables.py",

@@ -176,7 +176,7 @@ def _compared(start: VisionOutcome, module: Any, inputs: tuple[Any, ...]) -> Vis
 
     import tuner.torch
     from tuner.core.errors import TunerError
-    from tuner.programs.run.fused_program import FusedFunction
+    from tuner.models.run.fused_program import FusedFunction
 
     with torch.no_grad():
         expected = tree_leaves(module(*inputs))

@@ -19,10 +19,10 @@ from torch import nn
 import tuner.torch  # noqa: F401 - registers the back end
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
+from tuner.models.torch.bound_graph import VERSIONS, WATCHED
+from tuner.models.torch.dynamo_backend import NAME, WEIGHTS
+from tuner.models.torch.weights import WeightSamples
 from tuner.runtime.timing import Call, interleaved_times
-from tuner.torch.bound_graph import VERSIONS, WATCHED
-from tuner.torch.dynamo_backend import NAME, WEIGHTS
-from tuner.torch.weights import WeightSamples
 
 SIZES = (1024, 4096)
 ROWS = (1, 16, 256)

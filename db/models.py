@@ -5,7 +5,7 @@ run ─< trial ─< measurement             a run also owns the measurements of 
 run ─< timing_round                     a measurement refers to its round by the round's number
 artifact ─< resources                   a GPU program under its hash, which trials refer to, and its kernels
 campaign ─< run                         problems that were tuned under one budget
-fleet_...                               exchanged between runs and the nodes of a fleet: tuner.fleet
+fleet_...                               exchanged between runs and the nodes of a fleet: tuner.elsewhere.fleet
 """
 
 import datetime

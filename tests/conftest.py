@@ -82,7 +82,7 @@ def _no_helpers() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("tuner.core.requests.WORKERS_LIMIT", 1)
-        patch.setattr("tuner.programs.children.WORKERS_LIMIT", 1)
+        patch.setattr("tuner.models.children.WORKERS_LIMIT", 1)
         yield
 
 

@@ -9,8 +9,8 @@ from tuner.core.interfaces import Script
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
 from tuner.mlir.fusions.facts import fusion_problem
-from tuner.programs.fusions.payload import NotFused
-from tuner.programs.fusions.pipeline import fuse_program
+from tuner.models.fusions.payload import NotFused
+from tuner.models.fusions.pipeline import fuse_program
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.scripts.choice import first_configuration
 

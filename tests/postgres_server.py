@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tuner.fleet.local_fleet import NoServerError, server
+from tuner.elsewhere.fleet.local_fleet import NoServerError, server
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import tuner
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db import values
-from tests.library.dispatch.rules import rule_of, ship
+from tests.models.library.dispatch.rules import rule_of, ship
 from tests.tuning import fakes
 from tuner.core.candidate import TargetName
 from tuner.core.compiled_code import KernelCode
@@ -28,8 +28,8 @@ from tuner.core.queries import TrialQuery
 from tuner.core.runs import ChosenStrategy
 from tuner.core.typed_arguments import typed, typed_arguments
 from tuner.db.store import Store
+from tuner.models.quantized.quantized_files import QuantizedTensor
 from tuner.results.exported_trial import exported
-from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.target import TargetStatus
 
 PROBLEM = tuner.Matmul(8, 8, 8)

@@ -17,7 +17,7 @@ from tuner.core.epilogues import EPILOGUES
 from tuner.core.fusions import ROWS
 
 PRINTERS = {
-    "library.bundle.command",  # it runs where click is not installed
+    "elsewhere.bundle.command",  # it runs where click is not installed
     "results.output.progress",  # of a run and of a campaign, for the command line and for the Python API
 }
 # Who may read the environment, beside the command line.
@@ -33,23 +33,26 @@ PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
 TYPE_LISTS = {
     "core.gpu": "flop of each type, by the documents of a chip",
     "mlir.effects.runner_signatures": "names of functions of MLIR's runner library",
-    "mlir.gpu.tensor_maps": "numbers of CUtensorMapDataType",
+    "gpu.mlir.tensor_maps": "numbers of CUtensorMapDataType",
     "mlir.fusions.operations": "elements that the schedules of elementwise operations take",
     "runtime.programs.runner_functions": "C types of the arguments of MLIR's runner functions",
-    "runtime.cuda.cublas": "numbers of cudaDataType, and what cublasGemmEx takes",
-    "runtime.cuda.cublas_lt": "numbers of cudaDataType, and what cublasLtMatmul stores",
+    "gpu.driver.cublas": "numbers of cudaDataType, and what cublasGemmEx takes",
+    "gpu.driver.cublas_lt": "numbers of cudaDataType, and what cublasLtMatmul stores",
     "targets.cpu.baseline_libraries": "what each library multiplies",
     "targets.cpu.blas": "names of functions of cblas",
     "targets.cpu.fusion_draws": "large numbers whose fourth powers are in range",
     "targets.cpu.onednn": "numbers of dnnl_data_type_t",
-    "targets.cpu.quantized_baselines": "errors of libraries, by how they round A",
+    "models.quantized.quantized_baselines": "errors of libraries, by how they round A",
 }
 LISTED_TYPES = 3  # names in one literal that are a list of types
 ADVICE = re.compile(r"(?::|;|, with:?|by) tuner [a-z]")  # a command as the end of a message begins
 OLD_ALLOWED = r"\ballowed (with|without|none|one of (both|them))\b"
 OLD_MESSAGE = re.compile(rf"\bfound (no|none|neither|both)\b.*\ballowed\b|{OLD_ALLOWED}")
 Check = Callable[[ast.AST], list[str]]
-COMMANDS = ("cli.", "fleet.commands.", "library.commands.", "programs.commands.")
+COMMANDS = (
+    *("cli.", "elsewhere.commands.", "elsewhere.fleet.commands.", "gpu.commands."),
+    *("models.commands.", "models.library.commands."),
+)
 BELOW_CLI = [name for name in MODULES if not name.startswith(COMMANDS)]
 
 
@@ -209,7 +212,7 @@ PEOPLE = ("cli.", "output.", "tuning.")
     [
         ([name for name in BELOW_CLI if name not in PRINTERS], prints),
         ([name for name in BELOW_CLI if name not in ENVIRONMENT_READERS], environment_reads),
-        ([name for name in MODULES if name.split(".")[0] != "simulator"], simulator_questions),
+        ([name for name in MODULES if not name.startswith("gpu.ptxsim.")], simulator_questions),
         ([name for name in MODULES if not name.startswith(PTX)], element_tables),
         ([name for name in MODULES if name not in TYPE_LISTS and not name.startswith(PTX)], type_lists),
         (list(MODULES), swallowed),
@@ -286,32 +289,32 @@ CACHES = {
     "core.typed_arguments.annotation": "the function and the name of its argument",
     "db.queries.run_select": "nothing: a select without values",
     "db.queries.trial_select": "nothing: a select without values",
-    "library.c.writer._templates": "nothing: files of the package",
+    "models.library.c.writer._templates": "nothing: files of the package",
     "runtime.compiled_files._compilers": "nothing: the sources and versions of the process",
     "mlir.passes.single_passes": "the pipeline's text",
     "mlir.fingerprint.sources_sha256": "the list of files; they are read once in a process, as the code is",
     "runtime.cpu.host.may_use_tiles": "nothing: a permission that a forked process inherits",
     "results.report.page._templates": "nothing: files of the package",
-    "programs.interpreter.memory._numbers": "the type",
-    "torch.packed_nibbles._places": "the sizes",
-    "torch.operations._function": "Product: tests/torch/test_cache_keys.py",
-    "torch.compiled_products.compiled_product": "Product: tests/torch/test_cache_keys.py",
-    "torch.operations.PACKED": "the parameter, what it contains, Product: the same",
+    "gpu.interpreter.memory._numbers": "the type",
+    "models.torch.packed_nibbles._places": "the sizes",
+    "models.torch.operations._function": "Product: tests/models/torch/test_cache_keys.py",
+    "models.torch.compiled_products.compiled_product": "Product: tests/models/torch/test_cache_keys.py",
+    "models.torch.operations.PACKED": "the parameter, what it contains, Product: the same",
     "runtime.cpu.jit._has_slow_masks": "nothing: the processor of this process",
     "runtime.cpu.jit.host_features": "nothing: the processor of this process",
-    "programs.run.program_weights._known": "size and checksum; what is found is compared as a whole",
-    "programs.run.program_weights._by_source": "code, packing, type, shape, hash and checksum of each input",
+    "models.run.program_weights._known": "size and checksum; what is found is compared as a whole",
+    "models.run.program_weights._by_source": "code, packing, type, shape, hash and checksum of each input",
     "runtime.cpu.jit.shipped_module": "nothing: files of the package",
     "space.scripts.strategy._environment": "the folder; its files are read again when they change",
     "space.scripts.strategy._template": "the folder and the whole text",
-    "simulator.device.kernels._parsed": "the whole image",
-    "simulator.device.memory._numbered": "the number in a device address: an index of the regions that live",
+    "gpu.ptxsim.device.kernels._parsed": "the whole image",
+    "gpu.ptxsim.device.memory._numbered": "the number in a device address: an index of the regions that live",
     "space.file.reading._parsed": "the whole text and its name",
-    "targets.gpu.compiler.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
+    "gpu.target.compiler.find_ptxas": "nothing: one ptxas in a process, whose version is stored",
     "targets.replay._read": "path, place on the disk, size and time of the file",
 }
-# On disk: FirstUseKey, tests/library/dispatch/test_first_use.py; ReuseKey, tests/db/test_queries.py;
-# exported programs, by hashes of their files, tests/programs/run/test_fused_program.py.
+# On disk: FirstUseKey, tests/models/library/dispatch/test_first_use.py; ReuseKey, tests/db/test_queries.py;
+# exported programs, by hashes of their files, tests/models/run/test_fused_program.py.
 DECORATORS = ("cache", "lru_cache")
 WEAK = ("WeakIdKeyDictionary", "WeakKeyDictionary", "WeakValueDictionary")
 

@@ -26,87 +26,103 @@ LAYERS = (
     ("tuning",),
     ("results",),
     ("api", "cli"),
-    ("simulator", "library"),
-    ("programs",),
-    ("torch", "fleet"),
-    ("model_files",),
+    ("gpu",),
+    ("models",),
+    ("elsewhere",),
+    ("torch",),
     ("__init__", "__main__"),
 )
 # What the base finds by entry points alone; the last layer is the distribution, which names all of its API.
-EXTENSIONS = ("simulator", "library", "programs", "torch", "fleet", "model_files")
+EXTENSIONS = ("gpu", "models", "torch", "elsewhere")
 BASE = tuple(
     package for line in LAYERS[:-1] for package in line if package not in EXTENSIONS and package != "version"
 )
-# What may become a distribution of its own: a module is of the first group with a part that it is in, else of
-# the base. Values that the base uses, such as ``mlir/effects``, are of the base.
-GROUPS: Table = {
-    "gpu": (
-        *("simulator", "targets/gpu", "runtime/cuda", "mlir/gpu", "mlir/gpu_ops", "mlir/wgmma"),
-        *("mlir/ir/launches", "mlir/ir/padded_views", "mlir/ir/row_groups", "mlir/ir/scalar_epilogues"),
-        "mlir/ir/scaled_sums",
-        *("mlir/ir/warps", "payload/gpu", "payload/grouped_product", "payload/scratch"),
-        *("search/cost_model/gpu", "search/cost_model/occupancy", "search/cost_model/shared_memory"),
-        *("search/cost_model/untimed", "programs/streams", "programs/device_memory", "programs/gpu_fusions"),
-        *("programs/interpreter", "programs/commands/ptx", "programs/lowering/device"),
-        *("programs/lowering/explicit_memory", "programs/lowering/kernels"),
-        *("programs/lowering/matmul_launches", "programs/run/device_function", "programs/run/mgpu"),
-        "programs/run/sampled_launches",
-    ),
-    "elsewhere": ("fleet", "library/bundle", "library/commands/bundle"),
-    "models": (
-        *("library", "programs", "torch", "model_files", "mlir/torch_dialect", "mlir/cpu_ops/convolutions"),
-        *("mlir/cpu_ops/quantized_matmul", "mlir/cpu_ops/quantized_product", "mlir/cpu_ops/quantized_rows"),
-        *("mlir/cpu_ops/quantized_schemes", "mlir/cpu_ops/skip_hidden_keys"),
-        *("runtime/gguf_files", "runtime/quantized_files", "targets/cpu/quantized_baselines"),
-    ),
-}
+# What may become a distribution of its own; the rest is the base.
+GROUPS: Table = {"gpu": ("gpu",), "elsewhere": ("elsewhere",), "models": ("models", "torch")}
 BASE_GROUP, DISTRIBUTION = "base", "distribution"  # the latter: the API and the command, which name all jobs
 # Models name a device by ports (``tuner.runtime.programs.devices``): what is left are types of annotations,
 # and facts about a script.
 MOST_EDGES = {("models", "gpu"): 8, ("gpu", "models"): 0}
 # Of extensions, what may import the command line.
-COMMANDS = ("library/commands", "programs/commands", "fleet/commands", "model_files")
+COMMANDS = (
+    *("models/commands", "models/library/commands", "models/model_files"),
+    *("gpu/commands", "elsewhere/commands", "elsewhere/fleet/commands"),
+)
 PACKAGES = tuple(package for line in LAYERS for package in line)
 INSIDE_LIMIT = 122  # imports of tuner inside of functions: for start-up, or of what only some need
 FACE_LIMIT = 15  # names that a package shows to others, in ``__all__`` of its ``__init__``
 CORE_LIMIT = 41  # core is values: each of its modules is for everybody
-# Of ``tuner.torch``, whose ``__all__`` is the Python API: modules that the command line calls in a child.
-TORCH_FACE = ("baselines", "eager_parts", "export", "lowering", "program")
+PYTHON_API = ("torch", "models.torch")  # their ``__all__`` has no modules
 # Part of a package -> all that it may import of others, where that is less than its layer allows.
 NARROWER: Table = {
     "core": (),
+    "elsewhere/bundle": (
+        *("analysis", "core", "db", "gpu/cost_model", "gpu/driver", "gpu/target", "payload", "runtime"),
+        *("targets", "tuning"),
+    ),
+    "elsewhere/fleet": ("analysis", "cli", "core", "db", "results", "runtime", "targets"),
+    "gpu/cost_model": ("core", "search", "space"),
+    "gpu/device_memory": ("core", "mlir"),
+    "gpu/driver": ("core",),  # it runs where there is no compiler
+    "gpu/fusions": ("core", "gpu/lowering", "gpu/payload", "mlir", "runtime/programs"),
+    "gpu/interpreter": ("core", "mlir"),
+    "gpu/interpreter/host_kernels": ("core", "mlir", "runtime/arrays", "runtime/programs"),
+    "gpu/interpreter/kernels_on_host": ("core", "gpu/lowering/explicit_memory", "mlir"),
+    "gpu/ir": ("core", "mlir"),
+    "gpu/lowering": (
+        *("core", "gpu/device_memory", "gpu/interpreter", "gpu/mlir", "gpu/payload", "gpu/streams", "mlir"),
+    ),
+    "gpu/mlir": ("core", "gpu/ir", "mlir"),
+    "gpu/ops": ("core", "gpu/ir", "mlir"),
+    "gpu/payload": ("core", "payload"),
+    "gpu/ptxsim": ("core/dtypes", "core/gpu", "core/device", "core/compiled_code", "core/errors"),
+    "gpu/ptxsim/target": (
+        *("core", "gpu/cost_model", "gpu/target", "mlir/fingerprint", "payload", "runtime", "targets"),
+    ),
+    "gpu/run": ("core", "gpu/interpreter", "runtime/arrays", "runtime/process_state", "runtime/programs"),
+    "gpu/run/sampled_launches": ("core", "gpu/interpreter", "gpu/ptxsim", "gpu/target"),
+    "gpu/streams": ("core", "mlir"),
+    "gpu/target": (
+        *(
+            "analysis",
+            "core",
+            "db",
+            "gpu/cost_model",
+            "gpu/driver",
+            "gpu/mlir",
+            "gpu/payload",
+            "mlir",
+            "payload",
+        ),
+        *("runtime", "search", "space", "targets"),
+    ),
+    "gpu/target/sass": ("core", "gpu/mlir", "mlir", "search", "targets"),
+    "gpu/wgmma": ("core", "gpu/ir", "mlir"),
     "mlir/cpu_ops": ("core",),
-    "mlir/gpu_ops": ("core",),
     "mlir/ir": ("core",),
-    "programs/fusions": ("core", "mlir", "payload/packed_weights"),
-    "programs/gpu_fusions": ("core", "mlir", "payload", "runtime/programs"),
-    "programs/gpu_fusions/ports": ("core", "mlir", "runtime/programs", "targets/gpu"),
-    "programs/interpreter": ("core", "mlir"),
-    "programs/interpreter/host_kernels": ("core", "mlir", "runtime/arrays", "runtime/programs"),
-    "programs/lowering": ("core", "mlir", "payload", "runtime/programs"),
-    "programs/lowering/model_contractions": ("core", "mlir", "runtime/programs", "runtime/workers"),
-    "programs/run/sampled_launches": ("core", "payload", "simulator", "targets/gpu"),
-    "programs/run": (
+    "models/fusions": ("core", "mlir", "models/lowering", "models/run"),
+    "models/lowering": (
+        *("core", "mlir", "models/fusions", "models/payload_errors", "payload", "runtime/programs"),
+        "runtime/workers",
+    ),
+    "models/ops": ("core", "mlir"),
+    "models/run": (
         *("core", "mlir/bindings", "mlir/effects/runner_signatures", "payload/packed_weights"),
         *("runtime/arrays", "runtime/cpu", "runtime/process_state", "runtime/programs"),
     ),
-    "results/output": ("analysis", "core", "search/cost_model", "space", "targets/gpu", "tuning"),
+    "results/output": ("analysis", "core", "search/cost_model", "space", "targets", "tuning"),
     "results/regression": (
         *("analysis", "core", "db", "mlir/cpu", "mlir/effects", "payload", "runtime", "space", "targets"),
         "tuning",
     ),
     "runtime/arrays": ("core",),
     "runtime/cpu": ("core", "payload", "mlir/bindings"),
-    "runtime/cuda": ("core",),  # it runs where there is no compiler
     "runtime/workers": ("core", "payload/reference"),
-    "simulator": ("core/dtypes", "core/gpu", "core/device", "core/compiled_code", "core/errors"),
-    "simulator/target": ("core", "mlir/fingerprint", "payload", "runtime", "search/cost_model", "targets"),
     "space/file": ("core",),
     "space/recorded": ("core",),
     "space/scripts/schedule": ("core", "mlir", "payload"),
     "space/scripts/knobs": ("core", "mlir"),
     "space/scripts": ("core", "mlir/cpu/needed_instructions", "payload"),
-    "targets/gpu/sass": ("core", "search"),
 }
 # What a pure package may not import.
 PURE = ("core", "payload", "space", "search/cost_model", "analysis")
@@ -119,12 +135,12 @@ OWNERS = {
     "optuna": "search",
     "sqlalchemy": "db",
     "alembic": "db",
-    "iree": "library.iree",
-    "psycopg": "fleet",
-    "procrastinate": "fleet",
+    "iree": "models.library.iree",
+    "psycopg": "elsewhere.fleet",
+    "procrastinate": "elsewhere.fleet",
 }
 # Libraries that more places may import: the first is the one that the product is about.
-SHARED = {"torch": ("torch", "targets.cpu.torch_onednn", "model_files")}
+SHARED = {"torch": ("models.torch", "targets.cpu.torch_onednn", "models.model_files")}
 
 
 def wrong_imports(module: str, tree: ast.AST) -> list[str]:
@@ -167,6 +183,14 @@ def package_of(module: str) -> str:
     return package
 
 
+def unit_of(module: str) -> str:
+    """Returns what a module belongs to: its package, or, of an extension, a folder of that."""
+    parts = module.split(".")
+    if parts[0] in EXTENSIONS and len(parts) > 2:
+        return "/".join(parts[:2])
+    return parts[0]
+
+
 def layer_of(package: str) -> int:
     return next(number for number, line in enumerate(LAYERS) if package in line)
 
@@ -174,8 +198,8 @@ def layer_of(package: str) -> int:
 @cache
 def face_of(package: str) -> tuple[str, ...]:
     """Returns the names that a package shows to other packages; () for a module that is not a package."""
-    if package == "torch":
-        return TORCH_FACE
+    if package in PYTHON_API:
+        return ()
     path = MODULES.get(f"{package}.__init__")
     assigned = [] if path is None else [each for each in tree_of(path).body if isinstance(each, ast.Assign)]
     lists = [each.value for each in assigned if isinstance(each.targets[0], ast.Name)]
@@ -185,13 +209,14 @@ def face_of(package: str) -> tuple[str, ...]:
 
 def _upward(module: str, other: str) -> Iterator[str]:
     own, imported = package_of(module), package_of(other)
-    if own == imported:
+    if unit_of(module) == unit_of(other):
         return
-    if layer_of(own) <= layer_of(imported):
+    if own != imported and layer_of(own) <= layer_of(imported):
         yield f"tuner.{other}: {own} is in layer {layer_of(own)}, {imported} in {layer_of(imported)}"
     if imported == "cli" and own in EXTENSIONS and not _is_below(module, COMMANDS):
         yield f"tuner.{other}: only {', '.join(COMMANDS)} use the command line"
-    yield from _hidden(other)
+    if own != imported:
+        yield from _hidden(other)
     if imported == "version":
         return
     narrow = next((NARROWER[part] for part in _prefixes(module) if part in NARROWER), None)
@@ -286,14 +311,14 @@ def test_the_base_imports_neither_models_nor_gpus_nor_what_works_elsewhere() -> 
 @pytest.mark.parametrize(
     ("module", "other", "is_wrong"),
     [
-        ("mlir.transform", "mlir.gpu_ops.grid", True),
-        ("targets.registry", "targets.gpu.target", True),
-        ("targets.cpu.baseline", "targets.cpu.quantized_baselines", True),
-        ("cli.tuned", "fleet.runner", True),
-        ("mlir.effects.aliases", "mlir.ir.launches", True),
+        ("mlir.transform", "gpu.ops.grid", True),
+        ("targets.registry", "gpu.target.target", True),
+        ("targets.cpu.baseline", "models.quantized.quantized_baselines", True),
+        ("cli.tuned", "elsewhere.fleet.runner", True),
+        ("mlir.effects.aliases", "gpu.ir.launches", True),
         ("mlir.effects.aliases", "mlir.effects.launches", False),
-        ("targets.gpu.target", "mlir.transform", False),
-        ("programs.compile", "programs.run.device_function", False),
+        ("gpu.target.target", "mlir.transform", False),
+        ("models.compile", "gpu.run.device_function", False),
     ],
 )
 def test_a_new_import_of_the_base_into_another_group_is_found(
@@ -317,14 +342,14 @@ def test_packages_and_their_folders_have_faces_that_one_can_keep_in_mind_and_tha
             for length in range(1, len(other)):
                 used.setdefault(".".join(other[:length]), set()).add(other[length])
     unused = {(name, shown) for name in packages for shown in set(face_of(name)) - used.get(name, set())}
-    assert {(name, shown) for name, shown in unused if name != "torch"} == set()
+    assert {(name, shown) for name, shown in unused} == set()
 
 
 WITHIN = (
     ("mlir.bindings", "import torch_mlir"),
     ("space.file.yaml", "import yaml"),
     ("space.file.reading", "from tuner.space.search_space import SearchSpace"),
-    ("programs.run.sampled_launches", "from tuner.simulator.device.kernels import Near"),
+    ("gpu.run.sampled_launches", "from tuner.gpu.ptxsim.device.kernels import Near"),
     ("search.optuna_samplers", "from optuna.samplers import BaseSampler"),
     ("db.migrations.env", "from alembic import context\nfrom tuner.db.models import Base"),
     ("cli.commands.tune", "from tuner.db.store import Store\nfrom tuner.search.samplers import SAMPLERS"),
@@ -346,22 +371,22 @@ WITHIN = (
         ("tuning.run", "import sqlalchemy.orm"),
         ("tuning.run", "from tuner import tune"),
         ("mlir.cpu.lowering", "import torch_mlir.ir"),
-        ("mlir.gpu.lowering", "from tuner.space.search_space import SearchSpace"),
-        ("runtime.cuda.driver", "from tuner.mlir.bindings import ir"),
-        ("space.scripts.strategy", "from tuner.mlir.gpu.lowering import lower_to_program"),
+        ("gpu.mlir.lowering", "from tuner.space.search_space import SearchSpace"),
+        ("gpu.driver.driver", "from tuner.mlir.bindings import ir"),
+        ("space.scripts.strategy", "from tuner.gpu.mlir.lowering import lower_to_program"),
         ("cli.commands.tune", "import importlib\nimportlib.import_module('torch_mlir.ir')"),
         ("space.scripts.header", "from tuner.tuning.run import begin"),
-        ("programs.compile", "from tests.fakes import FakeTarget"),
-        ("programs.run.mgpu", "from tuner.programs.fusion_tuning import tune_text\nimport tuner.db.store"),
+        ("models.compile", "from tests.fakes import FakeTarget"),
+        ("gpu.run.mgpu", "from tuner.models.fusion_tuning import tune_text\nimport tuner.db.store"),
         ("api.tuning", "from tuner.cli.options import json_option"),
         ("space.search_space", "import yaml"),
-        ("results.best_trials", "from tuner.fleet.driver import FleetDriver"),
-        ("simulator.launch", "from tuner.core.problem import Problem"),
-        ("programs.compile", "from tuner.mlir.gpu_ops.grid import SplitKOp"),
-        ("programs.compile", "from tuner.mlir.math.float64 import x"),
-        ("programs.compile", "from tuner.cli.options import json_option"),
-        ("targets.gpu.evaluator", "from tuner.simulator.launch import simulate"),
-        ("cli.commands.tune", "from tuner.library.commands.export import export"),
+        ("results.best_trials", "from tuner.elsewhere.fleet.driver import FleetDriver"),
+        ("gpu.ptxsim.launch", "from tuner.core.problem import Problem"),
+        ("models.compile", "from tuner.gpu.ops.grid import SplitKOp"),
+        ("models.compile", "from tuner.mlir.math.float64 import x"),
+        ("models.compile", "from tuner.cli.options import json_option"),
+        ("gpu.target.evaluator", "from tuner.gpu.ptxsim.launch import simulate"),
+        ("cli.commands.tune", "from tuner.models.library.commands.export import export"),
         ("tuning.run", "from tuner.db.writes import add"),
         *WITHIN,
     ],

@@ -16,8 +16,8 @@ import pytest
 import tuner
 from tests.source_files import imports, tree_of
 from tuner.core.errors import install_extra
-from tuner.library.iree.writer import INSTALL
-from tuner.model_files import NO_TORCH
+from tuner.models.library.iree.writer import INSTALL
+from tuner.models.model_files import NO_TORCH
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -64,7 +64,7 @@ def test_installed_version_and_command_are_those_of_the_source_and_hints_install
     assert callable(command.load())
     for extra, hint in (("torch", NO_TORCH), ("iree", INSTALL)):
         assert shlex.split(hint) == ["pip", "install", *EXTRAS[extra]]
-    assert f'"{NO_TORCH}"' in (ROOT / "tuner" / "torch" / "__init__.py").read_text()
+    assert f'"{NO_TORCH}"' in (ROOT / "tuner" / "models" / "torch" / "__init__.py").read_text()
 
 
 def test_an_extra_is_installed_from_the_clone_or_by_its_packages_and_by_no_name_of_the_index(

@@ -43,11 +43,11 @@ MODULES = {  # public name -> the module that has it
     "RowRange": "tuner.analysis.row_ranges",
     "progress": "tuner.results.output.progress",
     "report": "tuner.results.report.page",
-    "matmul": "tuner.library.dispatch.matmul",
-    "c_library": "tuner.programs.c_library",
-    "compile_program": "tuner.programs.compile",
-    "read_quantized": "tuner.runtime.quantized_files",
-    "load": "tuner.programs.run.loading",  # of an exported program: loads no compiler
+    "matmul": "tuner.models.library.dispatch.matmul",
+    "c_library": "tuner.models.c_library",
+    "compile_program": "tuner.models.compile",
+    "read_quantized": "tuner.models.quantized.quantized_files",
+    "load": "tuner.models.run.loading",  # of an exported program: loads no compiler
 }
 
 if TYPE_CHECKING:
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from tuner.api.tuning import resume, resume_many, tune, tune_many
     from tuner.core.errors import CandidateError, DeviceError, UsageError
     from tuner.core.matmul import BatchMatmul, GroupedMatmul, Matmul
-    from tuner.library.dispatch.matmul import matmul
-    from tuner.programs.c_library import c_library
-    from tuner.programs.compile import compile_program
-    from tuner.programs.run.loading import load
+    from tuner.models.c_library import c_library
+    from tuner.models.compile import compile_program
+    from tuner.models.library.dispatch.matmul import matmul
+    from tuner.models.quantized.quantized_files import read_quantized
+    from tuner.models.run.loading import load
     from tuner.results.output.progress import progress
     from tuner.results.report.page import report
-    from tuner.runtime.quantized_files import read_quantized
 
 
 def __dir__() -> list[str]:

@@ -49,7 +49,7 @@ def _run_command(began_s: float, handler: object) -> None:
 
 
 def _measure_bundle(options: list[str], handler: object) -> None:
-    from tuner.library.bundle.command import main as measure  # numpy alone, where click may be missing
+    from tuner.elsewhere.bundle.command import main as measure  # numpy alone, where click may be missing
 
     signal.signal(signal.SIGINT, handler)  # type: ignore[arg-type]  # as it was
     sys.exit(measure(options[1:]))

@@ -24,7 +24,7 @@ from benchmarks.search.ordering import ordering
 from benchmarks.search.replay_space import ReplaySpace
 from benchmarks.search.seed_rows import TURING
 from tuner.core.gpu import chip_of
-from tuner.targets.gpu.compiler import locate
+from tuner.gpu.target.compiler import locate
 
 
 def main() -> None:

@@ -9,14 +9,14 @@ from benchmarks.code_order.blocked_kernel import ENTRY, SOURCE, definitions
 from benchmarks.code_order.nvrtc import Nvrtc
 from tuner.core.gpu import WARP_THREADS, Chip
 from tuner.core.matmul import Matmul
+from tuner.gpu.cost_model.gpu import fma_per_cycle
+from tuner.gpu.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
+from tuner.gpu.ptxsim.launch import SimulatedCall, kernel_of, prepare
+from tuner.gpu.ptxsim.memory.access_log import Access
+from tuner.gpu.ptxsim.ptx.parser import parse
+from tuner.gpu.ptxsim.target.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
+from tuner.gpu.target.sass import listing_of, read_kernels
 from tuner.runtime.wheel_tools import Tool
-from tuner.search.cost_model.gpu import fma_per_cycle
-from tuner.search.cost_model.occupancy import BlockNeeds, blocks_per_multiprocessor
-from tuner.simulator.launch import SimulatedCall, kernel_of, prepare
-from tuner.simulator.memory.access_log import Access
-from tuner.simulator.ptx.parser import parse
-from tuner.simulator.target.cycle_model import BlockWork, KernelCounts, executions, memory_cycles
-from tuner.targets.gpu.sass import listing_of, read_kernels
 
 PROBLEM = Matmul(4096, 4096, 4096)
 SIZE = 4096

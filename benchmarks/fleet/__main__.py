@@ -29,10 +29,10 @@ from benchmarks.fleet.staleness import staleness_rows
 from benchmarks.results_file import add_report_options, emit, report
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.errors import UsageError
-from tuner.fleet.install import install
-from tuner.fleet.local_fleet import NoServerError, server
-from tuner.fleet.noise_check import SLICE_S
-from tuner.fleet.tables import FleetSettings
+from tuner.elsewhere.fleet.install import install
+from tuner.elsewhere.fleet.local_fleet import NoServerError, server
+from tuner.elsewhere.fleet.noise_check import SLICE_S
+from tuner.elsewhere.fleet.tables import FleetSettings
 from tuner.search.samplers import require_sampler
 
 SHIPPED = Path(__file__).parents[2] / "tuner" / "space" / "recorded" / "matmul_48x64x40.t4.json.gz"

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from tuner.fleet.local_fleet import local_fleet
-from tuner.fleet.server import session
-from tuner.fleet.work import EVALUATE
+from tuner.elsewhere.fleet.local_fleet import local_fleet
+from tuner.elsewhere.fleet.server import session
+from tuner.elsewhere.fleet.work import EVALUATE
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 LIMIT_S: Final = 600
 

@@ -17,11 +17,11 @@ from tuner.core.queries import TrialQuery
 from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
-from tuner.fleet.local_fleet import LocalNodes
-from tuner.fleet.server import session
+from tuner.elsewhere.fleet.local_fleet import LocalNodes
+from tuner.elsewhere.fleet.server import session
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 LEASE_S: Final = 3.0  # of nodes whose loss is waited for
 LEAST_APART: Final = (

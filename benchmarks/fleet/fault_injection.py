@@ -14,10 +14,10 @@ from tests.support.small_disk import fill_disk, small_disk
 from tuner.core.errors import TunerError
 from tuner.core.runs import Run, RunSettings
 from tuner.db.store import Store
-from tuner.fleet import queues
-from tuner.fleet.local_fleet import LOOK_S, LocalNodes
-from tuner.fleet.server import connected
-from tuner.fleet.work import COMPILE, EVALUATE
+from tuner.elsewhere.fleet import queues
+from tuner.elsewhere.fleet.local_fleet import LOOK_S, LocalNodes
+from tuner.elsewhere.fleet.server import connected
+from tuner.elsewhere.fleet.work import COMPILE, EVALUATE
 
 MEASURES: Final = ("--measure", "--device", "of this check")
 DISK_FULL: Final = ("--keep-free", str(1 << 40))  # MiB: more than any disk has

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.fleet.processor_use import family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import defer, sleeping_nodes, wait_for_outcomes
-from tuner.fleet.server import session
+from tuner.elsewhere.fleet.server import session
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 NODES: Final = 2
 AT_ONCE: Final = 8

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from tuner.fleet.commands.status import read_fleet_status
-from tuner.fleet.local_fleet import local_fleet
-from tuner.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
+from tuner.elsewhere.fleet.commands.status import read_fleet_status
+from tuner.elsewhere.fleet.local_fleet import local_fleet
+from tuner.elsewhere.fleet.noise_check import ALLOWED, NoiseCheck, check_noise, nodes_to_check
 
 
 def noise_rows(target: str, rounds: int, slice_s: float) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
     python -m benchmarks.fleet.sleeping_node URL QUEUE AT_ONCE CODE_BYTES
 
 For each job the node queries whether the job has an outcome, sleeps, and stores code, interval and outcome in
-one transaction, as a real node does: ``tuner.fleet.node``.
+one transaction, as a real node does: ``tuner.elsewhere.fleet.node``.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from tuner.fleet import queues, tables
-from tuner.fleet.node_children import now
-from tuner.fleet.server import session
-from tuner.fleet.tables import read_settings
-from tuner.fleet.work import Compiled, FleetWork, Outcome, Service, hash_of
+from tuner.elsewhere.fleet import queues, tables
+from tuner.elsewhere.fleet.node_children import now
+from tuner.elsewhere.fleet.server import session
+from tuner.elsewhere.fleet.tables import read_settings
+from tuner.elsewhere.fleet.work import Compiled, FleetWork, Outcome, Service, hash_of
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 Reply = TypeVar("Reply")
 WORK_S: Final = 0.01

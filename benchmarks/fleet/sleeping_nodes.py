@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from tuner.core.candidate import TargetName
 from tuner.core.matmul import Matmul
-from tuner.fleet import queues
-from tuner.fleet.server import session
-from tuner.fleet.work import EVALUATE, FleetWork
+from tuner.elsewhere.fleet import queues
+from tuner.elsewhere.fleet.server import session
+from tuner.elsewhere.fleet.work import EVALUATE, FleetWork
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 QUEUE: Final = "sleeping"
 LOOK_S: Final = 0.02

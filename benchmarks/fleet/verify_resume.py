@@ -10,10 +10,10 @@ from benchmarks.fleet.fault_check import LEASE_S, FleetCheck, check_fleet
 from benchmarks.resumed_runs import uninterrupted_trials
 from tuner.core.runs import RunSettings
 from tuner.core.serialization import count_text
-from tuner.fleet.install import install
-from tuner.fleet.local_fleet import server
-from tuner.fleet.server import require_packages
-from tuner.fleet.tables import FleetSettings
+from tuner.elsewhere.fleet.install import install
+from tuner.elsewhere.fleet.local_fleet import server
+from tuner.elsewhere.fleet.server import require_packages
+from tuner.elsewhere.fleet.tables import FleetSettings
 from tuner.targets.backends import Backends
 
 

@@ -78,13 +78,13 @@ PROGRAMS = (
     GoldenProgram("examples/async_matmul.mlir", ("sm_90",), FORMS, STEPS),
     GoldenProgram("examples/gpux_own_streams.mlir", ("sm_90", "sm_80"), OWN_STREAMS, GPUX_STEPS),
     GoldenProgram("examples/gpux_users_stream.mlir", ("sm_90",), OWN_STREAMS, GPUX_STEPS),
-    GoldenProgram("tests/programs/runner/gpux_tokens.mlir", ("sm_90",), OWN_STREAMS, GPUX_STEPS),
-    GoldenProgram("tests/programs/runner/async_fork_join.mlir", ("sm_90",), FORMS),
-    GoldenProgram("tests/programs/runner/wmma_f16_f32.mlir", ("sm_80", "sm_120"), FORMS[:3]),
+    GoldenProgram("tests/models/runner/gpux_tokens.mlir", ("sm_90",), OWN_STREAMS, GPUX_STEPS),
+    GoldenProgram("tests/models/runner/async_fork_join.mlir", ("sm_90",), FORMS),
+    GoldenProgram("tests/models/runner/wmma_f16_f32.mlir", ("sm_80", "sm_120"), FORMS[:3]),
     GoldenProgram(
-        "tests/programs/runner/sm90_tma_load_swizzled.mlir", ("sm_90",), FORMS[:3], is_for_cpus=False
+        "tests/models/runner/sm90_tma_load_swizzled.mlir", ("sm_90",), FORMS[:3], is_for_cpus=False
     ),
-    GoldenProgram("tests/programs/runner/sm90_wgmma_gemm.mlir", ("sm_90a",), FORMS[:3], is_for_cpus=False),
+    GoldenProgram("tests/models/runner/sm90_wgmma_gemm.mlir", ("sm_90a",), FORMS[:3], is_for_cpus=False),
 )
 
 

@@ -32,18 +32,18 @@ from tuner.core.round_quality import RoundQuality, TimedRound
 from tuner.core.runs import Baseline, ChosenStrategy, Compiler, InitialConfiguration, RunSettings
 from tuner.core.serialization import encode
 from tuner.db.store import Store
-from tuner.library.bundle.archive import MANIFEST, pack
-from tuner.library.bundle.exchange import choose_pending, import_file
-from tuner.library.bundle.results_file import ResultsFile
+from tuner.elsewhere.bundle.archive import MANIFEST, pack
+from tuner.elsewhere.bundle.exchange import choose_pending, import_file
+from tuner.elsewhere.bundle.results_file import ResultsFile
+from tuner.gpu.target.compiler import GpuCompiler
 from tuner.mlir.fingerprint import GPU_WHEELS, packages
 from tuner.mlir.fusions.facts import facts_of
-from tuner.programs.compile_work import lowered
-from tuner.programs.compiler import ProgramCompiler
-from tuner.programs.request import ProgramRequest, program_support
+from tuner.models.compile_work import lowered
+from tuner.models.compiler import ProgramCompiler
+from tuner.models.request import ProgramRequest, program_support
 from tuner.results.regression.gate import GateEntry, GateFile, gate_file_bytes
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.gpu.compiler import GpuCompiler
 from tuner.targets.registry import real_backends
 
 __all__ = [

@@ -8,11 +8,11 @@ import numpy as np
 from tuner.core.compiled_code import KernelCode
 from tuner.core.device import AbstractDevice
 from tuner.core.problem import Problem
+from tuner.gpu.target.arrays import LoadedKernels
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base, with_special_numbers
 from tuner.payload.reference import Array, Inputs, output_dtype
 from tuner.runtime.cpu.memory import GUARD_BYTES, GuardedArray
-from tuner.targets.gpu.arrays import LoadedKernels
 
 
 def run_on(device: AbstractDevice, program: KernelCode, inputs: Inputs) -> tuple[Array, int]:

@@ -10,8 +10,8 @@ from tuner.core.errors import DeviceError
 
 if TYPE_CHECKING:
     from tuner.core.device import AbstractDevice
-    from tuner.runtime.cuda.probe import GpuHere
-    from tuner.targets.gpu.evaluator import LocalGpu
+    from tuner.gpu.driver.probe import GpuHere
+    from tuner.gpu.target.evaluator import LocalGpu
 
 CUDA, SIMULATOR, STUB = "cuda", "simulator", "stub"
 DEVICES = (CUDA, SIMULATOR, STUB)
@@ -42,20 +42,20 @@ class Bed:
     def open(self, seed: int = 0) -> "AbstractDevice":
         """Opens the device; a simulated one runs ready device work in a random order. Raises DeviceError."""
         if self.device == SIMULATOR:
-            from tuner.simulator.device.simulated_device import SimulatedDevice
+            from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
 
             return SimulatedDevice(self.chip, "random", seed)
         if self.device == STUB:
             from tests.support.stub_driver import StubDriver
 
             return StubDriver().open()
-        from tuner.runtime.cuda.probe import open_device
+        from tuner.gpu.driver.probe import open_device
 
         return open_device()
 
     def here(self) -> "GpuHere | None":
         """Returns the driver's description of the GPU; None on the simulator. Raises DeviceError."""
-        from tuner.runtime.cuda.probe import describe_gpu
+        from tuner.gpu.driver.probe import describe_gpu
 
         if self.device == SIMULATOR:
             return None
@@ -67,7 +67,7 @@ class Bed:
 
     def gpu(self) -> "LocalGpu":
         """Opens the GPU with its sensors. Raises DeviceError where there is none."""
-        from tuner.targets.gpu.evaluator import open_gpu
+        from tuner.gpu.target.evaluator import open_gpu
 
         here = self.here()
         if here is None or not self.is_hardware:

@@ -10,7 +10,7 @@ from benchmarks.gpu_check.checks import Check, CheckOutcome, evaluated, passed, 
 from benchmarks.gpu_check.device_under_test import Bed
 from benchmarks.gpu_check.sanitizer_tool import SANITIZER, installed_sanitizer
 from tuner.core.gpu import chip_of
-from tuner.targets.gpu.compiler import locate
+from tuner.gpu.target.compiler import locate
 
 PACKAGES = (
     *("numba-cuda-mlir", "torch-mlir", "numpy", "ml_dtypes", "optuna", "cuda-bindings", "cuda-core"),
@@ -61,7 +61,7 @@ def ask_packages() -> CheckOutcome:
 
 def ask_ptxas(bed: Bed) -> CheckOutcome:
     """Reports the version of ptxas; fails where ptxas does not support the chip."""
-    from tuner.targets.gpu.compiler import find_ptxas
+    from tuner.gpu.target.compiler import find_ptxas
 
     ptxas = find_ptxas()
     if ptxas is None:
@@ -72,7 +72,7 @@ def ask_ptxas(bed: Bed) -> CheckOutcome:
 
 def ask_sensors(bed: Bed) -> CheckOutcome:
     """Reads clocks, temperature and power."""
-    from tuner.runtime.cuda.sensors import GpuSensors, SensorsError
+    from tuner.gpu.driver.sensors import GpuSensors, SensorsError
 
     here = bed.here()
     if here is None or not bed.is_hardware:
@@ -88,7 +88,7 @@ def ask_sensors(bed: Bed) -> CheckOutcome:
 def ask_cublas(bed: Bed) -> CheckOutcome:
     """Reports the cuBLAS that is the baseline of timings."""
     from tuner.core.errors import TunerError
-    from tuner.runtime.cuda.cublas_files import find_cublas
+    from tuner.gpu.driver.cublas_files import find_cublas
 
     if not bed.is_hardware:
         return skipped(f"no cuBLAS on the {bed.device}")

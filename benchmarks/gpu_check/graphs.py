@@ -13,15 +13,15 @@ from benchmarks.gpu_check.program_runs import (
     uploaded,
 )
 from tuner.core.device_programs import DeviceOptions
-from tuner.programs.comparison import compare
-from tuner.programs.execution import reports_of
+from tuner.models.comparison import compare
+from tuner.models.execution import reports_of
 
 ROUNDS = 3
 
 
 def as_graph(bed: Bed) -> CheckOutcome:
     """Launches a captured call on host memory that changes between launches. Raises TunerError."""
-    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.gpu.run.device_function import DeviceFunction
 
     code = program_of(TWO_MATMULS.text, bed.target, DeviceOptions(pinned=False))
     device, arguments = bed.open(), arguments_of(code)
@@ -40,7 +40,7 @@ def as_graph(bed: Bed) -> CheckOutcome:
 
 def as_device_graph(bed: Bed) -> CheckOutcome:
     """Launches a captured call on device memory whose input changes between launches. Raises TunerError."""
-    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.gpu.run.device_function import DeviceFunction
 
     text = Seed("async_matmul").text
     code = program_of(text, bed.target, DeviceOptions(device_arguments=True))

@@ -19,12 +19,12 @@ from tuner.core.problem import (
     Problem,
     epilogues_of,
 )
-from tuner.programs.request import program_support
+from tuner.gpu.target.compiler import find_ptxas, refusal_of
+from tuner.models.request import program_support
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
 from tuner.space.file.reading import load_space_file
 from tuner.space.file.yaml import default_space_file
-from tuner.targets.gpu.compiler import find_ptxas, refusal_of
 from tuner.targets.registry import real_backends
 
 # (m, n, k): whole tiles, none, more than one block of each kind, one row, long K

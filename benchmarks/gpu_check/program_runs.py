@@ -10,10 +10,10 @@ from benchmarks.gpu_check.checks import CheckOutcome, evaluated, passed
 from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
 from tuner.core.device_programs import FORMS, DeviceOptions, DeviceProgram, Form
-from tuner.programs.arguments import make_arguments
-from tuner.programs.comparison import outputs
-from tuner.programs.execution import copies
-from tuner.programs.report import Comparison
+from tuner.models.arguments import make_arguments
+from tuner.models.comparison import outputs
+from tuner.models.execution import copies
+from tuner.models.report import Comparison
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
@@ -64,7 +64,7 @@ def called(
 
     Returns the last results.
     """
-    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.gpu.run.device_function import DeviceFunction
 
     program = DeviceFunction(code, device)
     try:

@@ -20,9 +20,9 @@ from benchmarks.gpu_check.program_runs import (
 from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
 from tuner.core.device_programs import DEFAULTS, DeviceOptions, Form
-from tuner.programs.comparison import compare, outputs
-from tuner.programs.execution import copies, reports_of
-from tuner.programs.program_times import ProgramTimes
+from tuner.models.comparison import compare, outputs
+from tuner.models.execution import copies, reports_of
+from tuner.models.program_times import ProgramTimes
 
 # Few blocks and a long K: kernels of a millisecond that leave room for one another
 OVERLAPPING = """func.func @main(%a: memref<128x16384xf32>, %b: memref<16384x128xf32>,
@@ -70,7 +70,7 @@ def agree(bed: Bed, seed: Seed, form: Form, is_pinned: bool = False) -> CheckOut
 
 def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
     """Calls a program on a stream of the caller's. Raises TunerError."""
-    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.gpu.run.device_function import DeviceFunction
 
     code, device = program_of(seed.text, bed.target, DEFAULTS), bed.open()
     arguments = arguments_of(code)
@@ -84,8 +84,8 @@ def on_callers_stream(bed: Bed, seed: Seed) -> CheckOutcome:
 
 def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
     """Checks that later calls create no stream and no module. Raises TunerError."""
-    from tuner.programs.recording_device import RecordingDevice
-    from tuner.programs.run.device_function import DeviceFunction
+    from tuner.gpu.run.device_function import DeviceFunction
+    from tuner.models.recording_device import RecordingDevice
 
     code = program_of(seed.text, bed.target, DEFAULTS)
     recorder = RecordingDevice(bed.open())
@@ -105,7 +105,7 @@ def call_again(bed: Bed, seed: Seed = TWO_MATMULS) -> CheckOutcome:
 
 def overlap(bed: Bed) -> CheckOutcome:
     """Times two independent kernels, which must run concurrently. Raises TunerError."""
-    from tuner.programs.execution import kernel_times
+    from tuner.models.execution import kernel_times
 
     if not bed.is_hardware:
         return skipped(f"no clock on the {bed.device}")
@@ -137,7 +137,7 @@ def against_simulator(
     device: AbstractDevice,
 ) -> CheckOutcome:
     """Compares two results with those of the simulator, which also detects work without an order."""
-    from tuner.simulator.device.simulated_device import SimulatedDevice
+    from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
 
     code = program_of(text, TargetName(SIMULATOR, bed.chip), options)
     simulated = SimulatedDevice(bed.chip)

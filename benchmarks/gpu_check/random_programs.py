@@ -16,9 +16,9 @@ from tuner.core.candidate import TargetName
 from tuner.core.device import AbstractDevice
 from tuner.core.device_programs import FORMS, DeviceOptions, Form
 from tuner.core.errors import TunerError
-from tuner.programs.comparison import compare, outputs
-from tuner.programs.execution import copies, reports_of
-from tuner.programs.report import Comparison
+from tuner.models.comparison import compare, outputs
+from tuner.models.execution import copies, reports_of
+from tuner.models.report import Comparison
 
 MANY, FEW = 40, 2  # on hardware, and on what stands for it
 
@@ -43,7 +43,7 @@ def on_host_too(
     bed: Bed, device: AbstractDevice, program: RandomProgram, form: Form
 ) -> tuple[Comparison, ...]:
     """Compares one program without scripts with the same program on the host. Raises TunerError."""
-    from tuner.programs.run.host_function import HostFunction
+    from tuner.models.run.host_function import HostFunction
 
     code = compiler_of(bed.target).compile(program.text, "main", None, DeviceOptions(form=form)).code
     plain = HostFunction(compiler_of(TargetName("cpu")).compile(program.text, "main", None).code)

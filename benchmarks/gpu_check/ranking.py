@@ -34,13 +34,13 @@ from tuner.core.interfaces import Effort
 from tuner.core.machine import gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.ptxsim.target.cycle_model import predicted
+from tuner.gpu.target.event_timing import GpuTimer
 from tuner.mlir.fingerprint import sources_sha256
 from tuner.runtime.cpu.host import usable_processors
 from tuner.search.cost_model.configurations import model_of
-from tuner.simulator.target.cycle_model import predicted
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.entries import StrategyEntry
-from tuner.targets.gpu.event_timing import GpuTimer
 
 SIZE = 2048
 DTYPES = ("f16", "f32")  # the first that a strategy takes
@@ -50,8 +50,8 @@ EFFORT = Effort(budget_s=0.03, min_samples=5, max_samples=30)
 MODELS = ("by_knobs", "by_machine_code")
 MODEL_SOURCES = (
     "search/cost_model",
-    "simulator/target/cycle_model.py",
-    "targets/gpu/sass.py",
+    "gpu/ptxsim/target/cycle_model.py",
+    "gpu/target/sass.py",
 )  # below tuner/
 
 

@@ -18,10 +18,10 @@ from tests.support.gpu_point import GpuPoint
 from tuner.core.bounded import TINY
 from tuner.core.compiled_code import KernelCode
 from tuner.core.device import AbstractDevice
+from tuner.gpu.ptxsim.target.evaluator import simulated_launches
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import Array, Inputs
-from tuner.simulator.target.evaluator import simulated_launches
 
 LISTED = 5  # disagreements of a point that are printed
 SEED = 1

@@ -24,16 +24,16 @@ from tuner.core.interfaces import FINAL_EFFORT, Effort
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.runtime.cuda.cublas import Cublas
-from tuner.runtime.cuda.cublas_files import find_cublas
-from tuner.targets.gpu.arrays import GpuProblemArrays
-from tuner.targets.gpu.evaluator import LoadedCublas
-from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch
+from tuner.gpu.driver.cublas import Cublas
+from tuner.gpu.driver.cublas_files import find_cublas
+from tuner.gpu.target.arrays import GpuProblemArrays
+from tuner.gpu.target.evaluator import LoadedCublas
+from tuner.gpu.target.event_timing import Enqueue, GpuTimer, GraphStopwatch
 from tuner.tuning.remeasurement import noise_of
 
 if TYPE_CHECKING:
     from benchmarks.gpu_check.triton_matmul import TritonMatmul
-    from tuner.targets.gpu.evaluator import LocalGpu
+    from tuner.gpu.target.evaluator import LocalGpu
 
 SIZE = 2048
 NOISE_LIMIT = 0.05  # of two timings of the same code
@@ -215,7 +215,7 @@ class Bench:
 
     def of(self, program: KernelCode) -> Enqueue:
         """Returns a program's work on the arrays, once found right. Raises CandidateError, DeviceError."""
-        from tuner.targets.gpu.arrays import LoadedKernels
+        from tuner.gpu.target.arrays import LoadedKernels
 
         self._loaded = LoadedKernels(self._gpu.device, program)
         self._loaded.poison()
@@ -270,7 +270,7 @@ def first_program(bed: Bed, problem: Problem) -> KernelCode:
 
 def peak_of(bed: Bed, dtype: str) -> float | None:
     """Returns the documented peak; None for chips without one."""
-    from tuner.runtime.cuda.roofline import documented_flop_per_s
+    from tuner.gpu.driver.roofline import documented_flop_per_s
 
     here = bed.here()
     assert here is not None

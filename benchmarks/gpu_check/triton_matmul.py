@@ -14,7 +14,7 @@ from triton.testing import do_bench
 
 from benchmarks.machine_code.triton_matmul import matmul
 from tuner.core.problem import Problem
-from tuner.targets.gpu.event_timing import Enqueue
+from tuner.gpu.target.event_timing import Enqueue
 
 TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "tf32": torch.float32, "f32": torch.float32}
 GROUP = 8  # rows of blocks that run together

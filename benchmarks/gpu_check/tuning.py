@@ -65,7 +65,7 @@ def tune_timed(bed: Bed, problem: Problem, end_s: float, runs: int) -> CheckOutc
 def recompiled(chip: str, problem: Problem, script_text: str) -> KernelCode:
     """Compiles the best script as the run did. Raises CandidateError."""
     from tuner.core.interfaces import Script
-    from tuner.targets.gpu.compiler import GpuCompiler, find_ptxas
+    from tuner.gpu.target.compiler import GpuCompiler, find_ptxas
 
     artifact = GpuCompiler(chip_of(chip), find_ptxas).compile(problem, Script.of(script_text))
     return artifact.code

@@ -19,7 +19,7 @@ from benchmarks.gpu_visit.kept_bits import BITS_PREFIX, kept_bits
 from benchmarks.gpu_visit.workbench import Workbench, entry_facts
 from tuner.core.interfaces import Effort
 from tuner.core.records import GpuState
-from tuner.runtime.cuda.cublas_files import find_cublas
+from tuner.gpu.driver.cublas_files import find_cublas
 
 LOAD_LIMIT_S = 120.0
 MICRO_EFFORT = Effort(budget_s=0.02, min_samples=5, max_samples=20)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from benchmarks.gpu_check.checks import CheckOutcome, evaluated, skipped
 from benchmarks.gpu_visit.code_folder import CodeEntry, CodeFolder
-from tuner.targets.gpu.compiler import locate
+from tuner.gpu.target.compiler import locate
 
 INSTRUCTION_BYTES = 16
 INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z]\w*)", re.MULTILINE)

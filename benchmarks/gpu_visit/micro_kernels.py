@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from benchmarks.gpu_visit.ptx_text import WARP, Frame, loop, numbered, vector
 from tuner.core.compiled_code import BufferMap, KernelBuffer, KernelCode, Launch, TensorMapLayout
-from tuner.simulator.target.cycle_model import bank_reads
-from tuner.targets.gpu.sass import Kernel, MachineInstruction
+from tuner.gpu.ptxsim.target.cycle_model import bank_reads
+from tuner.gpu.target.sass import Kernel, MachineInstruction
 
 Words = npt.NDArray[np.uint32]
 BLOCKS = 132  # one for each multiprocessor of an H100 or H200

@@ -20,12 +20,12 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALED_COLUMNS, SCALED_DEPTH, Problem
+from tuner.gpu.driver.cublas import Cublas
+from tuner.gpu.target.arrays import LoadedKernels
+from tuner.gpu.target.evaluator import LoadedCublas, LocalGpu
+from tuner.gpu.target.event_timing import Enqueue
 from tuner.payload.drawing import draw_offsets_of
 from tuner.payload.reference import NUMPY_DTYPES, Array, BaseDraw, Inputs, output_dtype
-from tuner.runtime.cuda.cublas import Cublas
-from tuner.targets.gpu.arrays import LoadedKernels
-from tuner.targets.gpu.evaluator import LoadedCublas, LocalGpu
-from tuner.targets.gpu.event_timing import Enqueue
 
 # dtype -> (unsigned type, bits that stay random, bits that are set): numbers of either sign in [0.5, 2)
 RANDOM_BITS: dict[str, tuple[Any, int, int]] = {

@@ -27,16 +27,16 @@ from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError, Refusal, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
+from tuner.gpu.ptxsim.target.cycle_model import predicted
+from tuner.gpu.target.compiler import gpu_compiler_build, locate
+from tuner.gpu.target.sass import listing_of, read_kernels
 from tuner.mlir.fingerprint import GPU_SOURCES, sources_sha256
 from tuner.search.cost_model.configurations import model_of
-from tuner.simulator.target.cycle_model import predicted
-from tuner.targets.gpu.compiler import gpu_compiler_build, locate
-from tuner.targets.gpu.sass import listing_of, read_kernels
 
 WORKERS = 2
 MICRO, CORRECTNESS = "micro_kernels", "correctness"
 # What code and predictions are made from, next to the sources of the compiler; by section, else STRATEGIES
-STRATEGIES = ("strategies", "tuner/search/cost_model", "tuner/targets/gpu")
+STRATEGIES = ("strategies", "tuner/search/cost_model", "tuner/gpu/target")
 SOURCES = {
     COMPARISON: ("benchmarks/gpu_visit/comparison.py",),
     MICRO: tuple(

@@ -16,7 +16,7 @@ from benchmarks.gpu_visit.kept_bits import BIT_COLUMNS, BITS_PREFIX, ROWS, SIGNS
 from benchmarks.gpu_visit.micro_kernels import CYCLES, TIMES, MicroKernel, MicroRun, Words, loop_of
 from benchmarks.gpu_visit.ptx_text import Frame, loop, numbered, vector
 from tuner.core.compiled_code import KernelBuffer
-from tuner.targets.gpu.sass import Kernel
+from tuner.gpu.target.sass import Kernel
 
 WARPGROUP = 128
 LINE_BYTES, CHUNK_BYTES, SWIZZLED_ROWS = 128, 16, 8

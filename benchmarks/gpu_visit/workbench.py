@@ -18,12 +18,12 @@ from tuner.core.errors import Refusal, TunerError
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
-from tuner.runtime.cuda.cublas import Cublas
-from tuner.runtime.cuda.cublas_files import find_cublas, library_next_to
-from tuner.runtime.cuda.cublas_lt import CublasLt, LtMatmul
-from tuner.targets.gpu.arrays import LoadedKernels
-from tuner.targets.gpu.evaluator import ALGORITHM_RUNS, LoadedCublas, LocalGpu
-from tuner.targets.gpu.event_timing import Enqueue, GpuTimer, GraphStopwatch, warm_up
+from tuner.gpu.driver.cublas import Cublas
+from tuner.gpu.driver.cublas_files import find_cublas, library_next_to
+from tuner.gpu.driver.cublas_lt import CublasLt, LtMatmul
+from tuner.gpu.target.arrays import LoadedKernels
+from tuner.gpu.target.evaluator import ALGORITHM_RUNS, LoadedCublas, LocalGpu
+from tuner.gpu.target.event_timing import Enqueue, GpuTimer, GraphStopwatch, warm_up
 
 EFFORT = Effort(budget_s=0.1, min_samples=5, max_samples=30)  # of a candidate
 STAND_IN_SAMPLE_S = 0.02  # on a stand-in for a GPU, which has no clock: never kept

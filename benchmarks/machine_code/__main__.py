@@ -22,9 +22,9 @@ from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, TILES, Compa
 from benchmarks.results_file import add_report_options, emit, report
 from tests.support.gpu_points import Builder, require_ptxas
 from tuner.core.compiled_code import KernelCode
+from tuner.gpu.target.compiler import locate
+from tuner.gpu.target.sass import listing_of, read_kernels
 from tuner.runtime.wheel_tools import Tool
-from tuner.targets.gpu.compiler import locate
-from tuner.targets.gpu.sass import listing_of, read_kernels
 
 
 def main() -> None:

@@ -4,8 +4,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from tuner.simulator.target.cycle_model import main_loop, multiply_adds
-from tuner.targets.gpu.sass import Kernel, MachineInstruction
+from tuner.gpu.ptxsim.target.cycle_model import main_loop, multiply_adds
+from tuner.gpu.target.sass import Kernel, MachineInstruction
 
 # Cycles between two products of one warp: what ptxas puts between two HMMA of equal shape.
 PRODUCT_CYCLES = {("HMMA", "sm_80"): 8, ("HMMA", "sm_90"): 6, ("FFMA", "sm_80"): 2, ("FFMA", "sm_90"): 1}

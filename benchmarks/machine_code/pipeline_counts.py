@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 
 from tuner.core.compiled_code import Resources
-from tuner.search.cost_model.untimed import is_serialized
-from tuner.targets.gpu.sass import Kernel
+from tuner.gpu.cost_model.untimed import is_serialized
+from tuner.gpu.target.sass import Kernel
 
 LIMIT = re.compile(r"USETMAXREG\.\S+ (?:UP\d, )?(0x[0-9a-f]+)")
 

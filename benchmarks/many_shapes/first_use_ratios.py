@@ -16,7 +16,7 @@ from tuner.core.interfaces import Effort
 from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.reliability import NOT_RECORDED
-from tuner.library.dispatch.matmul import DispatchedMatmul
+from tuner.models.library.dispatch.matmul import DispatchedMatmul
 from tuner.payload.reference import Array
 from tuner.results.portfolio import MeasuredCampaign, dispatch_rule
 from tuner.runtime import timing

@@ -11,7 +11,7 @@ from benchmarks.model_zoo.models import Inputs, Model, build
 from tuner.core import programs
 from tuner.core.errors import TunerError
 from tuner.core.programs import EAGER, ONNXRUNTIME, OPENVINO
-from tuner.torch.baselines import RUNTIMES, Example, ModuleCall, NotRun, checked_call
+from tuner.models.torch.baselines import RUNTIMES, Example, ModuleCall, NotRun, checked_call
 
 Maker = Callable[[Model, "Setting"], ModuleCall]
 TODAY, TUNER, TUNED = "tuner_whole", "tuner", "tuner_tuned"
@@ -57,8 +57,8 @@ def _by_baseline(name: str) -> Maker:
 def _as_a_whole(model: Model, setting: Setting) -> ModuleCall:
     """The way of programs that cannot become fusions: default kernels of matmuls, all else loops."""
     from benchmarks.model_times.whole_program import whole_program
-    from tuner.torch.export import export_module
-    from tuner.torch.program import TensorProgram
+    from tuner.models.torch.export import export_module
+    from tuner.models.torch.program import TensorProgram
 
     module, inputs = build(model, setting.dtype)
     exported = export_module(module, inputs)

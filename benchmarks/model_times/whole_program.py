@@ -2,7 +2,7 @@
 
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
-from tuner.programs.run.host_function import HostFunction
+from tuner.models.run.host_function import HostFunction
 
 
 def whole_program(text: str) -> HostFunction:

@@ -19,8 +19,8 @@ import tuner
 from benchmarks.results_file import add_report_options, emit, report
 from tuner.analysis.ratios import median_interval, paired_ratio
 from tuner.core.dynamic_sizes import compiled_sizes_for, shape_at
-from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.run.sized_function import SizedFunction
+from tuner.models.run.fused_program import FusedFunction
+from tuner.models.run.sized_function import SizedFunction
 from tuner.runtime.timing import interleaved_times
 
 PROGRAMS = tuple(sorted(path.stem for path in Path(__file__).parent.glob("*.mlir")))

@@ -169,7 +169,7 @@ def _tolerance(module: Any) -> float:
 def _by_inductor(start: RealSizeOutcome, module: Any, inputs: tuple[Any, ...]) -> RealSizeOutcome:
     import torch
 
-    from tuner.torch.baselines import function_of
+    from tuner.models.torch.baselines import function_of
 
     with _measured() as made:
         torch.compile(function_of(module), dynamic=False)(*inputs)
@@ -180,7 +180,7 @@ def _timed(
     start: RealSizeOutcome, model: "RealModel", program: Any, module: Any, seconds: float
 ) -> RealSizeOutcome:
     """Returns the outcome with times of calls next to the baselines, and of compiling a second length."""
-    from tuner.torch.baselines import Example, timed_baselines
+    from tuner.models.torch.baselines import Example, timed_baselines
 
     if model.second_length:
         _, made = _compiled(module, model.inputs(model.second_length))

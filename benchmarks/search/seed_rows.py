@@ -22,7 +22,9 @@ from benchmarks.search.replay_run import replay
 from benchmarks.search.replay_space import ReplaySpace
 from tuner.core.gpu import MAX_REGISTERS_PER_THREAD, WARP_THREADS, Chip, chip_of
 from tuner.core.matmul import Matmul
-from tuner.search.cost_model import gpu
+from tuner.gpu.cost_model import gpu
+from tuner.gpu.cost_model.gpu import LATENCY, GpuTiles, by_kind
+from tuner.gpu.cost_model.shared_memory import access_cycles
 from tuner.search.cost_model.configurations import (
     SEEDS,
     Counts,
@@ -30,8 +32,6 @@ from tuner.search.cost_model.configurations import (
     initial_configurations,
     model_of,
 )
-from tuner.search.cost_model.gpu import LATENCY, GpuTiles, by_kind
-from tuner.search.cost_model.shared_memory import access_cycles
 from tuner.space.recorded.reading import read_recorded
 from tuner.space.recorded.recording import RecordedSpace
 

@@ -7,8 +7,8 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-from tuner.torch import dynamo_backend
-from tuner.torch.bound_graph import BoundGraph
+from tuner.models.torch import dynamo_backend
+from tuner.models.torch.bound_graph import BoundGraph
 
 # operators whose operations the profiler counts, and those that multiply, too
 COUNTED = frozenset({"aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm"})

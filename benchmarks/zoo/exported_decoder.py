@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import tuner
-from tuner.programs.run.exported import FORMAT, read_document, read_program
+from tuner.models.run.exported import FORMAT, read_document, read_program
 
 STEP, PROMPT = "step", "prompt"  # folders of the programs
 BY_NUMPY = """

@@ -93,7 +93,7 @@ def versions_of(libraries: Iterable[str]) -> dict[str, str]:
 
 
 def _example_of(model: ZooModel) -> Any:
-    from tuner.torch.baselines import Example
+    from tuner.models.torch.baselines import Example
 
     if model.library == TRANSFORMERS:
         module = language.module_of(model.name)
@@ -144,7 +144,7 @@ def _compared(start: ZooOutcome, example: Any, expected: Any, is_timed: bool) ->
 def _timed(ended: ZooOutcome, compiled: Any, example: Any) -> ZooOutcome:
     """Times a compiled model next to the baselines; returns its outcome with the ratios that are reliable."""
     from tuner.core.programs import COMPILE, EAGER, FREEZING
-    from tuner.torch.baselines import timed_baselines
+    from tuner.models.torch.baselines import timed_baselines
 
     ratios = {}
     untimed = {}

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Final, Union, get_args, get_origin, get_type_
 from docs.generators.markdown import as_markdown, table
 from tuner.core.remote_results import MeasuringProvenance, PendingTrial
 from tuner.core.serialization import FORM, WORDS, Form, key_of
-from tuner.library.bundle import archive, results_file
+from tuner.elsewhere.bundle import archive, results_file
 from tuner.results.regression import gate
 from tuner.results.regression.gate import GateEntry
 from tuner.space.scripts.header import ScriptProvenance
@@ -48,7 +48,7 @@ FILES: Final[tuple[tuple[str, str, tuple[type, ...]], ...]] = (  # title, about,
 )
 PRINTED: Final = (  # command -> the function that makes its document
     ("tune", "tuner.results.output.json_documents:tune_document"),
-    ("tune FILE", "tuner.programs.documents:program_document"),
+    ("tune FILE", "tuner.models.documents:program_document"),
     ("tune --shapes FILE", "tuner.results.output.campaign_tables:campaign_document"),
     ("tune --on CLASSES", "tuner.cli.tuned:several_document"),
     ("history", "tuner.results.output.json_documents:listed_document"),
@@ -64,9 +64,9 @@ PRINTED: Final = (  # command -> the function that makes its document
     ("check SCRIPT", "tuner.cli.checked:check_document"),
     ("check --baseline FILE", "tuner.cli.checked:gate_document"),
     ("portfolio", "tuner.cli.commands.portfolio:portfolio_document"),
-    ("run", "tuner.programs.documents:run_document"),
-    ("ptx", "tuner.programs.commands.ptx:_document"),
-    ("fleet status", "tuner.fleet.commands.status:status_document"),
+    ("run", "tuner.models.documents:run_document"),
+    ("ptx", "tuner.gpu.commands.ptx:_document"),
+    ("fleet status", "tuner.elsewhere.fleet.commands.status:status_document"),
 )
 COMMENT: Final = re.compile(r"^    (\w+): .*?  # (.*)$", re.MULTILINE)
 COMMENT_ABOVE: Final = re.compile(r"^((?:    # .*\n)+)    (\w+): ", re.MULTILINE)

@@ -11,14 +11,14 @@ from docs.generators.markdown import as_markdown, fenced
 from tuner.analysis.portfolio import Regret
 from tuner.core.problem import Problem
 from tuner.core.trials import StoredTrial
-from tuner.library.dispatch.matmul import DispatchedMatmul, Misses
-from tuner.library.dispatch.resolver import Chosen
-from tuner.programs.run.device_function import DeviceFunction, ProgramGraph
-from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.run.host_function import HostFunction
+from tuner.gpu.run.device_function import DeviceFunction, ProgramGraph
+from tuner.models.library.dispatch.matmul import DispatchedMatmul, Misses
+from tuner.models.library.dispatch.resolver import Chosen
+from tuner.models.quantized.quantized_files import QuantizedTensor
+from tuner.models.run.fused_program import FusedFunction
+from tuner.models.run.host_function import HostFunction
 from tuner.results.past_runs import Trials
 from tuner.results.portfolio import CampaignPortfolio
-from tuner.runtime.quantized_files import QuantizedTensor
 from tuner.targets.cpu.callables import CpuCallable
 from tuner.targets.range_kernel import RangeKernel
 from tuner.tuning.tuned_run import TunedRun

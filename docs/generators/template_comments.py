@@ -5,7 +5,7 @@ import re
 from typing import Final
 
 from docs.generators.markdown import as_markdown, fenced, table
-from tuner.payload import scratch
+from tuner.gpu.payload import scratch
 
 COMMENT_LINE: Final = re.compile(r"^    // (\w+): (.*?) {2,}(.*)$", re.MULTILINE)
 

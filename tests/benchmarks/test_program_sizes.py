@@ -4,9 +4,9 @@ import pytest
 
 import tuner
 from benchmarks.program_sizes import __main__ as program_sizes
-from tuner.programs.fusions.payload import NotFused
-from tuner.programs.fusions.pipeline import form_text
-from tuner.programs.run.sized_function import SizedFunction
+from tuner.models.fusions.payload import NotFused
+from tuner.models.fusions.pipeline import form_text
+from tuner.models.run.sized_function import SizedFunction
 
 pytestmark = pytest.mark.mlir
 

@@ -13,12 +13,12 @@ from tests.runtime.test_extensions import install
 from tests.targets.cpu.test_quantized_baselines import FORMATS, problem_of
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
+from tuner.models.quantized.quantized_baselines import QuantizedMatmul, drawn_operands
 from tuner.runtime import extensions
 from tuner.runtime.workers.worker import call_in_child
 from tuner.targets.cpu.baseline import BaselineService
 from tuner.targets.cpu.baseline_libraries import LIBRARIES, baseline_environment, chosen_libraries
 from tuner.targets.cpu.evaluator import CpuEvaluator
-from tuner.targets.cpu.quantized_baselines import QuantizedMatmul, drawn_operands
 
 pytestmark = [
     pytest.mark.mlir,

@@ -13,11 +13,11 @@ import pytest
 from docs.generators.commands import all_commands
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.tuning import fakes
-from tuner import model_files
 from tuner.core.candidate import Candidate
 from tuner.core.fusions import QUANTIZED
 from tuner.core.problem import OPERATIONS, SCALED
 from tuner.db.store import Store
+from tuner.models import model_files
 from tuner.targets import run_plan
 from tuner.targets.registry import real_backends
 

@@ -19,7 +19,7 @@ from numpy.random import Generator, default_rng
 from tests.cli.conftest import Done, Tuner
 from tests.fakes import FakeTarget, Loaded
 from tests.forwarding import ForwardingTarget
-from tests.programs.test_tuning import Programs
+from tests.models.test_tuning import Programs
 from tests.tuning import fakes
 from tuner.core.errors import CandidateError, Stage, TunerError
 from tuner.core.interfaces import FINAL_EFFORT, AbstractBaselineSource, Effort, LoadedLibrary
@@ -29,10 +29,10 @@ from tuner.core.records import HostConditions, Measurement
 from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline
 from tuner.db import store
-from tuner.programs.fusion_tuning import child_fusion_steps
-from tuner.programs.request import ProgramRequest
-from tuner.programs.speedup import TimedPair
-from tuner.programs.tunable_fusions import TunableFusions
+from tuner.models.fusion_tuning import child_fusion_steps
+from tuner.models.request import ProgramRequest
+from tuner.models.speedup import TimedPair
+from tuner.models.tunable_fusions import TunableFusions
 from tuner.runtime import timing
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.runner import TrialRunner
@@ -213,8 +213,8 @@ class Disturbed:
         none = TunableFusions(why_none="the module is empty")
         no_fusions = replace(child_fusion_steps(), fusions=lambda _request, _cache: none)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("tuner.programs.commands.tune_program.child_process_steps", lambda: programs.steps)
-            patch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: no_fusions)
+            patch.setattr("tuner.models.commands.tune_program.child_process_steps", lambda: programs.steps)
+            patch.setattr("tuner.models.commands.tune_program.child_fusion_steps", lambda: no_fusions)
             return _all(tuner("tune", str(folder / "program.mlir"), "--trials", "6"))
 
     def gate(self) -> str:

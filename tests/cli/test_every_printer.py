@@ -29,12 +29,12 @@ from tuner.core.programs import ProgramBaseline, ProgramResult
 from tuner.core.queries import TrialQuery
 from tuner.core.reliability import RELIABLE, unreliable
 from tuner.db.store import Store
-from tuner.library.c import writer
-from tuner.library.entries import entry_of
-from tuner.library.header import document_of, header
 from tuner.mlir.fingerprint import PACKAGE
-from tuner.programs.program_times import ProgramTimes
-from tuner.programs.report import ProgramReport
+from tuner.models.library.c import writer
+from tuner.models.library.entries import entry_of
+from tuner.models.library.header import document_of, header
+from tuner.models.program_times import ProgramTimes
+from tuner.models.report import ProgramReport
 from tuner.results.best_trials import best_results
 from tuner.results.past_runs import Trials
 from tuner.space.scripts.header import provenance_file
@@ -86,17 +86,17 @@ DIVISIONS: Mapping[str, str] = {
     "core/round_quality.py": "decides",
     "core/runs.py": "share of a run's seconds without work",
     "db/maintenance.py": "width of an interval",
-    "fleet/noise_check.py": "load of a processor",
-    "fleet/status.py": "idle share of a node",
+    "elsewhere/fleet/noise_check.py": "load of a processor",
+    "elsewhere/fleet/status.py": "idle share of a node",
     "results/output/campaign_tables.py": "share of a campaign's time, where all of its times are reliable",
     "results/output/progress.py": "share of a budget",
     "results/report/program_section.py": "lengths of bars, drawn of reliable times alone",
     "results/report/headline_card.py": "lengths of bars, drawn with their intervals, of reliable times alone",
     "results/report/roofline_plot.py": "flop per byte",
-    "programs/fusion_times.py": "shares, of reliable times alone",
+    "models/fusion_times.py": "shares, of reliable times alone",
     "core/programs.py": "share of scalar loops of a program's time",
-    "programs/speedup.py": "the gain of a tuned program, said beyond the noise of each process alone",
-    "programs/program_times.py": "how many kernels run at a time",
+    "models/speedup.py": "the gain of a tuned program, said beyond the noise of each process alone",
+    "models/program_times.py": "how many kernels run at a time",
     "runtime/cpu/timing_conditions.py": "load of a processor",
     "runtime/cpu/host.py": "load of a processor",
     "runtime/workers/limits.py": "number of samples of a time limit",
@@ -166,7 +166,7 @@ def _ran(run: Disturbed) -> Any:
     file.write_text("module {}")
     report = ProgramReport("main", (), (), (), 1, times=ProgramTimes(1e-3, (), 1, reliability=doubt))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("tuner.programs.commands.ran.run_in_child", lambda *_: report)
+        patch.setattr("tuner.models.commands.ran.run_in_child", lambda *_: report)
         tuner = replace(run.tuner, backends=fakes.backends((CPU,), programs=HostPrograms()))
         return tuner.done("run", str(file), "--target", "cpu", "--json").json
 
@@ -242,7 +242,7 @@ TEXTS: Mapping[str, Callable[[Disturbed], str]] = {
     "check": lambda run: run.tuner("check", str(run.script)).out,
     "check --baseline": lambda run: _gate(run).out,
     "C header": lambda run: ", ".join(writer.times(_entry(run))),
-    "library": lambda run: header(document_of((_entry(run),), (None,)), "library.mlir", "MLIR 23"),
+    "library": lambda run: header(document_of((_entry(run),), (None,)), "models.library.mlir", "MLIR 23"),
     "repr": lambda run: repr(_trials(run)[0]),
     "to_frame": lambda run: str([row["reliability"] for row in _trials(run).rows()]),
 }

@@ -47,10 +47,10 @@ from tuner.core.matmul import Matmul
 from tuner.core.reliability import unreliable
 from tuner.db.store import Store
 from tuner.mlir.cpu.pipeline import cpu_compiler
-from tuner.programs.documents import run_document
-from tuner.programs.program_times import KernelTime, ProgramTimes
-from tuner.programs.report import Comparison, ProgramReport
-from tuner.programs.request import ProgramRequest
+from tuner.models.documents import run_document
+from tuner.models.program_times import KernelTime, ProgramTimes
+from tuner.models.report import Comparison, ProgramReport
+from tuner.models.request import ProgramRequest
 from tuner.targets.registry import real_backends
 from tuner.tuning.events import Interruption
 from tuner.version import __version__
@@ -323,7 +323,7 @@ def test_every_table_fits_a_terminal_of_80_columns(
 def test_what_a_program_asks_of_a_device_fits_it_too(tuned: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     call = f"launch @multiply, grid 4 x 4 x 1, block 128 x 1 x 1{', argument' * 9}"
     report = ProgramReport("main", (), ("64x64xf32",), (), 2, trace=(call,), is_simulated=True)
-    monkeypatch.setattr("tuner.programs.commands.ran.run_in_child", lambda *_: report)
+    monkeypatch.setattr("tuner.models.commands.ran.run_in_child", lambda *_: report)
     payload = tuned.database.with_name("payload.mlir")
     payload.write_text("module {}")
     with terminal(COLUMNS) as shown, pytest.raises(SystemExit, match=r"^0$"):

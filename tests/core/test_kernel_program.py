@@ -11,7 +11,7 @@ from tuner.core.compiled_code import (
     buffers_of,
 )
 from tuner.core.matmul import Matmul
-from tuner.search.cost_model.untimed import is_serialized
+from tuner.gpu.cost_model.untimed import is_serialized
 
 
 def test_a_problem_has_its_inputs_and_output_and_the_hash_sees_tensor_maps() -> None:

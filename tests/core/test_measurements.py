@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.db.values import MACHINE
-from tests.library.bundle.values import GPU
+from tests.elsewhere.bundle.values import GPU
 from tests.trials import measurement
 from tuner.core import plausibility, roofline
 from tuner.core.errors import Refusal

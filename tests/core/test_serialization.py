@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from tests.library.bundle.values import NOW, RESULTS, WRONG, measured, pending
+from tests.elsewhere.bundle.values import NOW, RESULTS, WRONG, measured, pending
 from tuner.core import serialization, text_files
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.errors import UsageError
@@ -21,7 +21,7 @@ from tuner.core.passwords import has_secret, masked, without_secrets
 from tuner.core.remote_results import MeasuredTrial, Origin, PendingTrial, RemoteResults
 from tuner.core.runs import ORIGINS, ChosenStrategy, InitialConfiguration
 from tuner.core.serialization import decode, encode, known_part
-from tuner.fleet.work import inflate
+from tuner.elsewhere.fleet.work import inflate
 
 SECRET = "hunter2Q"
 ENCODED = "".join(f"%{ord(character):02X}" for character in SECRET)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.db.values import COMPILER, SETTINGS, sha256
-from tests.library.bundle.values import GPU, PROBLEM, PROVENANCE, SCRIPT, WRONG, program, result, timed
+from tests.elsewhere.bundle.values import GPU, PROBLEM, PROVENANCE, SCRIPT, WRONG, program, result, timed
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.compiled_code import KernelCode, code_sha256
 from tuner.core.errors import Failure, Stage, UsageError

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from tests.cli.conftest import Tuner
 from tests.db.test_database import connected, make_empty
 from tests.db.values import sha256
-from tests.fleet.recorded_runs import RECORDING
+from tests.elsewhere.fleet.recorded_runs import RECORDING
 from tests.results.regression.test_gate import changed
 from tests.tuning import fakes
 from tuner.core.queries import Counts, TrialQuery

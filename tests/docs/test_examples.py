@@ -26,7 +26,7 @@ from tests.tuning import fakes
 from tuner.cli import main
 from tuner.cli.main import Commands
 from tuner.core.candidate import Value
-from tuner.library.format_names import library_formats
+from tuner.models.library.format_names import library_formats
 from tuner.targets.backends import Backends
 from tuner.targets.registry import real_backends
 from tuner.targets.target import TargetStatus
@@ -157,7 +157,7 @@ def is_run(example: Example) -> bool:
         or example.words == ("show", "campaign:1")  # tests/cli/commands/test_history.py
         or PROGRAM in example.words  # tests/cli/commands/test_tune_program.py
         or "shapes.yaml" in example.words  # tests/docs/test_guides.py, which writes it
-        or {*library_formats(), "mm/library.mlir"} & {*example.words}  # test_export.py, tests/library
+        or {*library_formats(), "mm/library.mlir"} & {*example.words}  # test_export.py, tests/models/library
     )
 
 

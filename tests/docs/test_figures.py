@@ -21,12 +21,13 @@ from tests.targets.cpu import dishonest_fusions, more_dishonest_kernels
 from tests.targets.cpu.dishonest_kernels import FAULTING, LEAVING, PASSING, WRONG
 from tuner.analysis.ratios import ALIGNMENT_LIMIT, WIDTH_LIMIT
 from tuner.analysis.slowdown import PERCENTILES, SlowdownLimits
-from tuner.fleet.server import RETRY_LIMIT_S
-from tuner.fleet.tables import BLOB_LIMIT_BYTES, FleetSettings
-from tuner.library.dispatch.first_use import LEAST_GAIN
+from tuner.elsewhere.fleet.server import RETRY_LIMIT_S
+from tuner.elsewhere.fleet.tables import BLOB_LIMIT_BYTES, FleetSettings
+from tuner.gpu.ptxsim.engine import SECONDS_LIMIT
+from tuner.gpu.run.sampled_launches import REFERENCES_LIMIT_S
 from tuner.mlir.programs.entry import OPERATIONS_LIMIT, WHOLE_LIMIT
-from tuner.programs.fusions.formation import OPS_LIMIT
-from tuner.programs.run.sampled_launches import REFERENCES_LIMIT_S
+from tuner.models.fusions.formation import OPS_LIMIT
+from tuner.models.library.dispatch.first_use import LEAST_GAIN
 from tuner.results.regression.gate import SESSIONS_LIMIT
 from tuner.runtime.compiled_files import LIMIT_BYTES
 from tuner.runtime.cpu.faulting_memory import FAULTING_BYTES
@@ -34,7 +35,6 @@ from tuner.runtime.programs.host_errors import THREADS_LIMIT
 from tuner.runtime.timing import SAMPLE_S
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.worker import START_TIMEOUT_S
-from tuner.simulator.engine import SECONDS_LIMIT
 from tuner.tuning.budget import SHORT_BUDGET_S
 
 DOCS = ROOT / "docs"

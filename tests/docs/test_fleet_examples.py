@@ -20,19 +20,19 @@ from click.testing import CliRunner
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT, blocks_of
 from tests.docs.test_examples import EXAMPLES, Example
-from tests.fleet.conftest import LEASE_S, new_database
-from tests.fleet.values import node
+from tests.elsewhere.fleet.conftest import LEASE_S, new_database
+from tests.elsewhere.fleet.values import node
 from tests.postgres_server import server_or_skip
 from tests.support.crashed_postgres import restart_after_crash
 from tests.trials import run
 from tests.tuning import fakes
 from tuner.cli import main
 from tuner.db.store import Store
-from tuner.fleet import tables
-from tuner.fleet.install import install
-from tuner.fleet.local_fleet import LocalNodes
-from tuner.fleet.server import connected, session
-from tuner.fleet.tables import FleetSettings
+from tuner.elsewhere.fleet import tables
+from tuner.elsewhere.fleet.install import install
+from tuner.elsewhere.fleet.local_fleet import LocalNodes
+from tuner.elsewhere.fleet.server import connected, session
+from tuner.elsewhere.fleet.tables import FleetSettings
 
 SCRIPTS = [each for each in EXAMPLES if each.words[:2] == ("fleet", "script")]
 UP = [each for each in EXAMPLES if each.words[:2] == ("fleet", "up")]
@@ -71,7 +71,7 @@ def test_a_script_is_printed(example: Example, tuner: Tuner) -> None:
 
 @pytest.fixture
 def fake_node(url: str) -> Iterator[None]:
-    command = [sys.executable, "-m", "tests.fleet.fake_node", url, "fake device"]
+    command = [sys.executable, "-m", "tests.elsewhere.fleet.fake_node", url, "fake device"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process, session(url) as connection:
         try:
             give_up_s = time.monotonic() + LIMIT_S
@@ -100,7 +100,7 @@ def test_a_status_is_watched_until_ctrl_c(tuner: Tuner, url: str, monkeypatch: p
         waited.append(seconds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("tuner.fleet.commands.status.time.sleep", interrupted)
+    monkeypatch.setattr("tuner.elsewhere.fleet.commands.status.time.sleep", interrupted)
     done = replace(tuner, url=url)(*example_of("status", "fleet status --help"))
     assert (done.code, waited) == (130, [2.0])
     assert "no job\n" in done.out

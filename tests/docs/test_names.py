@@ -12,7 +12,7 @@ from tests import test_layers
 from tests.cli.conftest import require
 from tests.docs.guide import ROOT, blocks_of, sections
 from tuner.core.errors import Stage
-from tuner.programs.run.exported import CODE, DOCUMENT
+from tuner.models.run.exported import CODE, DOCUMENT
 
 PAGES = (
     *sorted(ROOT.glob("*.md")),
@@ -66,7 +66,7 @@ def test_what_a_page_names_exists(page: Path) -> None:
         ("in tuner/core/gpu.py, tests/ and benchmarks/results/cpu_matmul_*.json.", []),
         ("no benchmarks/results/nothing_*.json", ["benchmarks/results/nothing_*.json"]),
         ("`coherence.py`, `search_space.yaml` and `no_such_file.py`", ["no_such_file.py"]),
-        ("`tuner.search.cost_model.occupancy`, `python -m benchmarks.gpu_check`", []),
+        ("`tuner.gpu.cost_model.occupancy`, `python -m benchmarks.gpu_check`", []),
         ("the attribute `tuner.device`, tuner.load_best, benchmarks.none", []),
         ("`tuner.launchable.limits` of it", ["tuner.launchable.limits"]),
         ("python -m benchmarks.none", ["benchmarks.none"]),

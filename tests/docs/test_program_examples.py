@@ -43,7 +43,7 @@ def called(_name: str, work: Callable[[], Any], _timeout_s: float, **_options: A
 
 @pytest.fixture
 def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
-    monkeypatch.setattr("tuner.programs.service.call_in_child", called)
+    monkeypatch.setattr("tuner.models.service.call_in_child", called)
     for folder in ("examples", "tests"):
         (here / folder).symlink_to(ROOT / folder)
     shutil.copy(ROOT / "examples" / "async_matmul.mlir", here / "payload.mlir")

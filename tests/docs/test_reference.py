@@ -19,8 +19,8 @@ from docs.generators.template_comments import documented_comments
 from docs.generators.transform_ops import transform_ops
 from tests.cli.conftest import Tuner
 from tests.docs.guide import ROOT
+from tuner.gpu.payload.scratch import COMMENT
 from tuner.mlir.dialect import all_ops
-from tuner.payload.scratch import COMMENT
 from tuner.space.scripts.header import ScriptProvenance
 
 DOCS = ROOT / "docs"

@@ -32,7 +32,7 @@ NAMES_ONE = """
 import sys
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-PACKAGES = ("tuner.mlir.cpu_ops.", "tuner.mlir.gpu_ops.")
+PACKAGES = ("tuner.mlir.cpu_ops.", "tuner.gpu.ops.")
 ops = lambda: {name for name in sys.modules if name.startswith(PACKAGES)}
 with transform.new_context() as context, ir.Location.unknown():
     assert ops() == set(), ops()
@@ -45,7 +45,11 @@ with transform.new_context() as context, ir.Location.unknown():
 def test_packages_list_each_op_by_its_name() -> None:
     assert [op.OPERATION_NAME for op in all_ops()] == [f"tuner.{name}" for name in sorted(op_places())]
     listed = set(op_places().values())
-    texts = {name: path.read_text() for name, path in MODULES.items() if name.startswith("mlir.")}
+    texts = {
+        name: path.read_text()
+        for name, path in MODULES.items()
+        if name.startswith(("mlir.", "gpu.", "models.ops."))
+    }
     defined = {
         f"tuner.{name}:{line.split('(')[0].removeprefix('class ')}"
         for name, text in texts.items()
@@ -58,7 +62,7 @@ def test_packages_list_each_op_by_its_name() -> None:
 def test_a_process_imports_the_ops_that_a_script_names_and_no_other() -> None:
     program = [sys.executable, "-c", NAMES_ONE, SCRIPT.format("split_k")]
     done = subprocess.run(program, capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["tuner.mlir.gpu_ops.grid", "True False"]
+    assert done.stdout.splitlines() == ["tuner.gpu.ops.grid", "True False"]
 
 
 def test_a_context_takes_further_ops_after_it_has_parsed() -> None:

@@ -13,24 +13,24 @@ from tests.mlir.kernels import changed
 from tests.mlir.ops.one_op import apply_line
 from tests.mlir.ops.test_every_op import SHOWN
 from tests.texts import text_beside
+from tuner.gpu.mlir.kernel_passes import call_intrinsics_directly
 from tuner.mlir.cpu.amx_emulation import tiles_as_vectors
 from tuner.mlir.cpu.batch_loops import with_batch_loops
 from tuner.mlir.dialect import all_ops
-from tuner.mlir.gpu.kernel_passes import call_intrinsics_directly
 from tuner.mlir.ir.dot_products import lower_dot_products
 from tuner.mlir.math.lowering import lower_math
 
 # Pass -> the module that it changes, or that it returns as a text, and its further arguments.
 FILES = ("device_ops", "kernel_memory", "lowering", "modules", "shared_memory")
 MODULES = (
-    "cpu.test_lowering",
-    "cpu.test_masks",
-    "cpu.test_stack_memory",
-    "ir.test_memrefs",
-    *(f"gpu.test_{name}" for name in FILES),
+    "mlir.cpu.test_lowering",
+    "mlir.cpu.test_masks",
+    "mlir.cpu.test_stack_memory",
+    "mlir.ir.test_memrefs",
+    *(f"gpu.mlir.test_{name}" for name in FILES),
 )
 OF_PASSES: dict[Callable[..., Any], tuple[Any, ...]] = {
-    **{change: of for name in MODULES for change, of in import_module(f"tests.mlir.{name}").SHOWN.items()},
+    **{change: of for name in MODULES for change, of in import_module(f"tests.{name}").SHOWN.items()},
     call_intrinsics_directly: (text_beside(__file__, "SQRT"),),
     lower_math: (text_beside(__file__, "RSQRT"),),
     tiles_as_vectors: (text_beside(__file__, "TILE"),),

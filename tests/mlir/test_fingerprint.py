@@ -20,8 +20,8 @@ OPS = {
 # Where each begins: what a target calls to compile, or to judge.
 ENTRIES = {
     "cpu": ("targets/cpu/compiler.py", "runtime/cpu/jit.py", *OPS),
-    "gpu": ("targets/gpu/compiler.py", *OPS),
-    "simulator": ("simulator/target/evaluator.py", *OPS),
+    "gpu": ("gpu/target/compiler.py", *OPS),
+    "simulator": ("gpu/ptxsim/target/evaluator.py", *OPS),
 }
 NOT_COPIED = ("__pycache__", "cli", "db", "fleet", "library", "results", "strategies", "tuning")
 # Imported by what makes code, and makes none.
@@ -107,17 +107,17 @@ def test_one_byte_of_any_file_that_makes_code_changes_the_fingerprint(kind: str,
 
 
 def test_what_targets_share_is_in_the_fingerprint_of_each_and_the_rest_in_one() -> None:
-    for path in ("mlir/gpu_ops/grid.py", "mlir/ir/memrefs.py", "payload/cpu.py"):
+    for path in ("gpu/ops/grid.py", "mlir/ir/memrefs.py", "payload/cpu.py"):
         assert all(path in hashed(sources) for sources in ALL.values())
     of_processors = {"mlir/cpu/lowering.py", "targets/cpu/compiler.py"}
     assert of_processors <= hashed(CPU_SOURCES) - hashed(SIMULATOR_SOURCES)
-    of_simulator = {"simulator/launch.py", "simulator/memory/races.py", "simulator/target/evaluator.py"}
+    of_simulator = {"gpu/ptxsim/launch.py", "gpu/ptxsim/memory/races.py", "gpu/ptxsim/target/evaluator.py"}
     assert of_simulator <= hashed(SIMULATOR_SOURCES) - hashed(fingerprint.GPU_SOURCES)
 
 
 @pytest.mark.slow
 def test_host_programs_are_in_no_fingerprint_nor_is_the_place_of_the_package(copy: Path) -> None:
-    for folder in ("programs", "space/scripts"):
+    for folder in ("models/fusions", "models/run", "space/scripts"):
         for path in (copy / folder).rglob("*.py"):
             path.write_bytes(path.read_bytes() + b"\n")
     for sources in ALL.values():
@@ -125,7 +125,7 @@ def test_host_programs_are_in_no_fingerprint_nor_is_the_place_of_the_package(cop
 
 
 def test_a_new_file_and_a_renamed_one_change_the_fingerprint_and_caches_of_python_do_not(copy: Path) -> None:
-    before, folder = read_anew(CPU_SOURCES, copy), copy / "mlir" / "gpu_ops"
+    before, folder = read_anew(CPU_SOURCES, copy), copy / "mlir" / "cpu_ops"
     (folder / "__pycache__").mkdir(exist_ok=True)
     (folder / "__pycache__" / "any.pyc").write_bytes(b"any")
     assert read_anew(CPU_SOURCES, copy) == before

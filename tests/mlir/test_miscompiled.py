@@ -9,9 +9,9 @@ import pytest
 from tests.support.program_compiler import compiler_of
 from tests.texts import text_beside
 from tuner.core.candidate import TargetName
+from tuner.gpu.interpreter.host_functions import read_function
 from tuner.mlir import miscompiled
-from tuner.programs.execution import host_function
-from tuner.programs.interpreter.host_functions import read_function
+from tuner.models.execution import host_function
 from tuner.targets.children import apply_script
 
 pytestmark = pytest.mark.mlir

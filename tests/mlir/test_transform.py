@@ -18,7 +18,7 @@ from tuner.core.matmul import Matmul
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.transform import failing_op, require_no_effects
-from tuner.programs.commands.payload_text import read_payload_text
+from tuner.models.commands.payload_text import read_payload_text
 from tuner.targets.children import apply_script
 from tuner.targets.cpu.compiler import CpuCompiler
 

@@ -43,15 +43,15 @@ VERIFIER_SOURCES: Sources = (
 )
 GPU_VERIFIER_SOURCES: Sources = (
     *SHARED_SOURCES,
-    "targets/gpu/arrays.py",
-    "targets/gpu/evaluator.py",
+    "gpu/target/arrays.py",
+    "gpu/target/evaluator.py",
 )
 SIMULATOR_VERIFIER_SOURCES: Sources = (
     *SHARED_SOURCES,
-    "simulator",
-    "targets/gpu/arrays.py",
-    "targets/gpu/block_sample.py",
-    "simulator/target/evaluator.py",
+    "gpu/ptxsim",
+    "gpu/target/arrays.py",
+    "gpu/target/block_sample.py",
+    "gpu/ptxsim/target/evaluator.py",
 )
 RECORD = Path(__file__).with_name("verifier.json")
 VERIFIERS = {

@@ -20,8 +20,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from tests.default_suite import ALL
-from tests.programs.interpreter.lane_kernels import each_applied
-from tests.simulator.ptx.snippets import each_lane, lanes_of, rounded, same_bits
+from tests.gpu.interpreter.lane_kernels import each_applied
+from tests.gpu.ptxsim.ptx.snippets import each_lane, lanes_of, rounded, same_bits
 
 Array = NDArray[Any]
 FLOATS: dict[str, Any] = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}

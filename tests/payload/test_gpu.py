@@ -13,11 +13,11 @@ from tests.mlir.kernels import parsed
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch, scratch_in
 from tuner.mlir.cpu.lowering import lower_to_llvm
 from tuner.mlir.ir.memrefs import copy_by_loops
 from tuner.mlir.passes import run_passes
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch, scratch_in
 from tuner.runtime.cpu.jit import CompiledFunction, JittedModule, PackedArguments
 
 PROBLEM = Matmul(200, 136, 72, "f16")

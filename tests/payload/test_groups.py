@@ -20,12 +20,12 @@ from tuner.core.problem_documents import ProblemDocument
 from tuner.core.problem_text import shape_text, tune_command
 from tuner.core.queries import TaskQuery
 from tuner.db.rows import problem_of, problem_row
+from tuner.gpu.payload.scratch import scratch_in
 from tuner.payload.comparison import changed_inputs, compare
 from tuner.payload.drawing import draw, draw_base, negated, with_special_numbers
 from tuner.payload.group_offsets import draw_offsets, few_rows, groups_of_rows, offsets_of
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import Flip, Float64, Inputs, reference_bytes
-from tuner.payload.scratch import scratch_in
 
 PROBLEMS = (
     GroupedMatmul(5, 100, 30, 20, layout="nt"),

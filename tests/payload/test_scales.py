@@ -20,14 +20,14 @@ from tuner.core.problem_documents import ProblemDocument
 from tuner.core.problem_text import tune_command
 from tuner.core.queries import TaskQuery
 from tuner.db.rows import problem_of, problem_row
+from tuner.gpu.interpreter.host_functions import read_function
+from tuner.gpu.payload.scratch import scratch_in
 from tuner.payload.comparison import changed_inputs, compare
 from tuner.payload.cpu import tensor_type
 from tuner.payload.drawing import draw, draw_base
 from tuner.payload.inputs import draw_extremes
 from tuner.payload.reference import Float64, Inputs
 from tuner.payload.scaled_product import factor_types, scaled_product
-from tuner.payload.scratch import scratch_in
-from tuner.programs.interpreter.host_functions import read_function
 
 BLOCK = 128
 SHAPES = ((5, 7, 3), (130, 200, 300), (64, 256, 256))

@@ -25,7 +25,7 @@ from tuner.core.programs import (
 from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.core.runs import ChosenStrategy
 from tuner.db.store import Store
-from tuner.programs.fusion_schedules import fusion_schedules
+from tuner.models.fusion_schedules import fusion_schedules
 from tuner.space.scripts.choice import first_configuration
 from tuner.tuning.earlier_results import EarlierRuns
 

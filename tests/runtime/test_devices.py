@@ -6,13 +6,13 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from tests.gpu.ptxsim.device.test_kernels import SCALE, Parameters
 from tests.runtime.calling_every import KERNEL, call_everything
-from tests.simulator.device.test_kernels import SCALE, Parameters
 from tests.support.stub_driver import StubDriver
 from tuner.core.device import AbstractDevice
 from tuner.core.errors import DeviceError
-from tuner.programs.recording_device import RecordingDevice
-from tuner.simulator.device.simulated_device import SimulatedDevice
+from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
+from tuner.models.recording_device import RecordingDevice
 
 SOURCE = np.arange(64, dtype=np.float32)
 DEVICES: dict[str, Callable[[], AbstractDevice]] = {

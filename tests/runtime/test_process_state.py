@@ -12,7 +12,7 @@ import pytest
 
 from tests.forked import in_child, in_child_amid_calls
 from tests.source_files import MODULES
-from tuner.library.dispatch.first_use import numpy_product
+from tuner.models.library.dispatch.first_use import numpy_product
 from tuner.runtime import process_state
 from tuner.runtime.process_state import between_forks, reentrant_lock, thread_lock
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import tuner
 from tuner.core.errors import UsageError
-from tuner.runtime.quantized_files import QuantizedTensor, read_quantized
+from tuner.models.quantized.quantized_files import QuantizedTensor, read_quantized
 
 Array = npt.NDArray[Any]
 N, K, GROUPS = 24, 128, 4

@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-from tuner.fleet.leftovers import SERVER_FILE
-from tuner.fleet.local_fleet import folder_of, start
+from tuner.elsewhere.fleet.leftovers import SERVER_FILE
+from tuner.elsewhere.fleet.local_fleet import folder_of, start
 from tuner.runtime.workers.processes import DEAD, started_by, state_of
 
 

@@ -11,15 +11,15 @@ from tuner.core.gpu import chip_of
 from tuner.core.machine import gpu_machine
 from tuner.core.problem import Problem
 from tuner.core.records import Verdict
+from tuner.gpu.mlir.lowering import lower_to_program
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import scratch_in
+from tuner.gpu.ptxsim.launch import Simulation
+from tuner.gpu.ptxsim.target.evaluator import simulate_program
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.lowering import lower_to_program
 from tuner.payload.comparison import compare
 from tuner.payload.drawing import draw, draw_base
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import scratch_in
-from tuner.simulator.launch import Simulation
-from tuner.simulator.target.evaluator import simulate_program
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.yaml import default_space_file

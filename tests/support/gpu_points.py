@@ -9,8 +9,8 @@ from tuner.core.errors import CandidateError, UsageError
 from tuner.core.gpu import chip_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.target.compiler import GpuCompiler, Ptxas, find_ptxas
 from tuner.space.scripts.strategy import Binder, load_strategy
-from tuner.targets.gpu.compiler import GpuCompiler, Ptxas, find_ptxas
 
 TENSOR_CORES, CUDA_CORES, HOPPER = "matmul_gpu_mma_sync", "matmul_gpu_simt", "matmul_gpu_wgmma"
 Knob = int | str

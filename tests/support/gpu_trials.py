@@ -11,7 +11,7 @@ from tuner.core.machine import Machine
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement, Verdict
 from tuner.db.store import Store
-from tuner.runtime.cuda.probe import machine_for
+from tuner.gpu.driver.probe import machine_for
 from tuner.space.scripts.choice import first_configuration
 
 

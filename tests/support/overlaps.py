@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tuner.fleet.server import Connection
+    from tuner.elsewhere.fleet.server import Connection
 
 
 def overlaps(connection: "Connection", run: str) -> tuple[tuple[str, int, int], ...]:

@@ -1,7 +1,7 @@
 """The compiler of whole programs for a target, with its real parts."""
 
 from tuner.core.candidate import TargetName
-from tuner.programs.compiler import ProgramCompiler
+from tuner.models.compiler import ProgramCompiler
 from tuner.targets.registry import real_backends
 
 

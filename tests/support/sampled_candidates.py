@@ -21,13 +21,13 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.problem import Problem
 from tuner.core.problem_classes import TextProblem
+from tuner.gpu.target.compiler import GpuCompiler
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import load_space_file, spaces_for
 from tuner.space.file.shipped import STRATEGY_SCRIPT
 from tuner.space.file.yaml import default_space_file
 from tuner.space.scripts.strategy import Binder, Strategy, strategy_folder
 from tuner.targets.cpu.compiler import CpuCompiler, write_object
-from tuner.targets.gpu.compiler import GpuCompiler
 
 THREADS = (1, 2)
 MACHINES = {  # with all instructions that a strategy asks for

@@ -22,10 +22,10 @@ import numpy as np
 from tuner.core.device import Extent, KernelLaunch
 from tuner.core.errors import DeviceError
 from tuner.core.gpu import chip_of
-from tuner.runtime.cuda.device import CudaDevice
-from tuner.runtime.cuda.probe import open_device
-from tuner.simulator.device.kernels import SimulatedKernels
-from tuner.simulator.device.memory import MemoryKind, MemoryRegion
+from tuner.gpu.driver.device import CudaDevice
+from tuner.gpu.driver.probe import open_device
+from tuner.gpu.ptxsim.device.kernels import SimulatedKernels
+from tuner.gpu.ptxsim.device.memory import MemoryKind, MemoryRegion
 
 SOURCE = Path(__file__).with_name("stub_driver.c")
 DESCRIBE = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p, ctypes.POINTER(ctypes.c_int))

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.gpu.target.simulated_cuda import FACTS, HERE, nothing_here
 from tests.runtime.c_libraries import build_library
 from tests.runtime.cpu.faked_machines import FAKED, fake
 from tests.targets.evaluation import fails
-from tests.targets.gpu.simulated_cuda import FACTS, HERE, nothing_here
 from tests.texts import text_beside
 from tuner.core.candidate import Candidate, TargetName
 from tuner.core.dtypes import CPU_DTYPES, FLOAT8S, INPUT_DTYPES, NARROW_OUTPUTS, TILE_DTYPES
@@ -26,17 +26,17 @@ from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PROCESSORS
 from tuner.core.runs import ChosenStrategy
+from tuner.gpu.driver import probe
+from tuner.gpu.driver.probe import GpuHere
+from tuner.gpu.ptxsim.target import simulator_target as simulator
+from tuner.gpu.target import target as cuda
 from tuner.mlir.fingerprint import GPU_SOURCES, SIMULATOR_SOURCES, Sources, sources_sha256
-from tuner.runtime.cuda import probe
-from tuner.runtime.cuda.probe import GpuHere
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.protocol import Factory
 from tuner.runtime.workers.worker import call_in_child
-from tuner.simulator.target import simulator_target as simulator
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.targets.cpu import target as cpu
 from tuner.targets.cpu.baseline_libraries import BLIS, LIBRARIES
-from tuner.targets.gpu import target as cuda
 from tuner.targets.registry import TARGETS, real_backends
 from tuner.targets.run_plan import MEMORY_BYTES, ChildBinder, bind
 from tuner.targets.target import Bind, Target
@@ -406,7 +406,7 @@ def test_a_child_builds_one_of_both_ports(target: TargetName) -> None:
     ports = (AbstractCompiler, AbstractEvaluator)
     assert [isinstance(compiler, port) for port in ports] == [True, False]
     assert [isinstance(evaluator, port) for port in ports] == [False, True]
-    runs_kernels = {"tuner.runtime.cuda", "tuner.runtime.cpu.thread_team", "tuner.simulator"}
+    runs_kernels = {"tuner.gpu.driver", "tuner.runtime.cpu.thread_team", "tuner.gpu.ptxsim"}
     assert not modules_imported_by(children.compiler) & runs_kernels
     if target.kind != "cpu":  # whose evaluator makes machine code of the LLVM dialect
         assert not modules_imported_by(children.evaluator) & {"tuner.mlir.bindings"}

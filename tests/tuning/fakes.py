@@ -21,6 +21,7 @@ from tuner.core.roofline import Roofline
 from tuner.core.runs import Baseline, ChosenStrategy, Compiler, RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
+from tuner.gpu.target.target import GpuOrder
 from tuner.runtime.timing_lock import LockWait
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
@@ -30,7 +31,6 @@ from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace
 from tuner.targets import target
 from tuner.targets.backends import Backends
-from tuner.targets.gpu.target import GpuOrder
 from tuner.targets.registry import TARGETS
 from tuner.targets.replay import replay_of
 from tuner.tuning.events import Interruption

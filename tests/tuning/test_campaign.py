@@ -39,8 +39,8 @@ from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db.store import Store
 from tuner.mlir.fusions.function import fusion_arguments
-from tuner.programs.compile import compile_program
-from tuner.programs.fusion_tuning import tune_text
+from tuner.models.compile import compile_program
+from tuner.models.fusion_tuning import tune_text
 from tuner.runtime.workers.limits import Limits
 from tuner.runtime.workers.protocol import Factory
 from tuner.targets.backends import Backends

@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks.program_matmuls import program_text
 from tests.fusion_problems import fusion_problems
-from tests.library.dispatch.rules import machine, rule_of, ship
+from tests.models.library.dispatch.rules import machine, rule_of, ship
 from tuner.core.machine import Machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem

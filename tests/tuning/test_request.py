@@ -23,7 +23,7 @@ from tuner.core.queries import DatabaseInfo, TaskQuery, nothing_matches
 from tuner.core.requests import FleetRequest, RunRequest
 from tuner.core.runs import Baseline, ChosenStrategy, LibraryTime, RunSettings
 from tuner.db.store import Store
-from tuner.fleet.runner import FleetTarget
+from tuner.elsewhere.fleet.runner import FleetTarget
 from tuner.runtime.timing_lock import LockWait
 from tuner.search.samplers import SAMPLERS
 from tuner.space.file.yaml import default_space_file

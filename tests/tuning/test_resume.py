@@ -25,7 +25,7 @@ from tuner.core.runs import RunSettings
 from tuner.core.trials import StoredTrial
 from tuner.db import store as store_file
 from tuner.db.store import Store
-from tuner.fleet import node_children
+from tuner.elsewhere.fleet import node_children
 from tuner.search.samplers import SAMPLERS
 from tuner.targets import replay
 from tuner.targets.backends import Backends

@@ -95,10 +95,10 @@ class AbstractHostWatch(abc.ABC):
 class AbstractDevice(abc.ABC):
     """One GPU, or a simulation of one. Each method raises DeviceError when the call fails.
 
-    In the life of a candidate (``tuner.targets.gpu.arrays``): ``load_module``, ``function`` for each
+    In the life of a candidate (``tuner.gpu.target.arrays``): ``load_module``, ``function`` for each
     kernel, ``allocate`` for scratch memory; ``launch`` for each kernel of each run; ``free`` and
     ``unload_module`` when the candidate is unloaded. In the life of a whole program
-    (``tuner.programs.run.device_function``): ``load_module`` when the program's host code is loaded,
+    (``tuner.gpu.run.device_function``): ``load_module`` when the program's host code is loaded,
     ``create_stream`` for each slot; in each call what compiled code calls through the ``mgpu*`` table;
     ``synchronize_stream``, ``destroy_stream``, ``unload_module`` when the program is closed. Calls of one
     candidate or program come from one thread at a time.

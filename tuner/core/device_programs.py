@@ -114,7 +114,7 @@ class DeviceProgram:
     written: tuple[bool, ...]  # per argument: the function may change it
     device_arguments: bool = False  # True: buffers of the arguments are device memory, nothing is copied
     stream_slots: int = 0  # trailing !llvm.ptr arguments: streams, the caller's first; 0: none
-    interpreted: str = ""  # MLIR of kernels that are not compiled but run by tuner.programs.interpreter
+    interpreted: str = ""  # MLIR of kernels that are not compiled but run by tuner.gpu.interpreter
     # Results of sampled launches are compared with these two.
     reference: str = ""  # MLIR of the kernels that can be interpreted
     matmuls: tuple[MatmulKernel, ...] = ()

@@ -155,7 +155,7 @@ class AbstractEvaluator(abc.ABC):
     """Verifies and times artifacts on one target. Final subclasses only; needs no compiler.
 
     The one child process that owns the machine builds an evaluator (``tuner.runtime.workers.services``, for a
-    bundle ``tuner.library.bundle.gpu_child``) and calls it from one thread. In the life of a trial::
+    bundle ``tuner.elsewhere.bundle.gpu_child``) and calls it from one thread. In the life of a trial::
 
         loaded = load(problem, artifact)            # not of an artifact that is refused, or known
         verify(problem, loaded, rng)

@@ -12,7 +12,7 @@ from tuner.mlir.bindings import Op, ext, ir, irdl, register_op_class, transform
 
 DIALECT = "tuner"
 # Packages with a table ``OPS``: op, without the dialect's prefix -> "module:class" that defines it.
-OP_PACKAGES: tuple[str, ...] = ("tuner.mlir.cpu_ops", "tuner.mlir.gpu_ops")
+OP_PACKAGES: tuple[str, ...] = ("tuner.mlir.cpu_ops", "tuner.gpu.ops")
 NAMED_OP = re.compile(rf"\b{DIALECT}\.(\w+)")
 
 

@@ -43,14 +43,17 @@ SHARED_SOURCES: Sources = (
     "mlir/empty_matches.py",
     "mlir/epilogues.py",
     "mlir/fusions",
-    "mlir/gpu_ops",
+    "gpu/ir",
+    "gpu/ops",
+    "gpu/payload",
+    "models/ops",
     "mlir/ir",
     "mlir/math",
     "mlir/passes.py",
     "mlir/script_linking.py",
     "mlir/script_steps.py",
     "mlir/transform.py",
-    "mlir/wgmma",
+    "gpu/wgmma",
     "payload",  # also has the reference that a result is compared with
 )
 CPU_SOURCES: Sources = (
@@ -71,21 +74,21 @@ GPU_SOURCES: Sources = (
     "core/instruction_sets.py",  # which ops name
     "mlir/cpu/needed_instructions.py",
     "mlir/effects",
-    "mlir/gpu",
-    "search/cost_model/occupancy.py",  # decides which programs are rejected
-    "targets/gpu/compiler.py",
+    "gpu/mlir",
+    "gpu/cost_model/occupancy.py",  # decides which programs are rejected
+    "gpu/target/compiler.py",
 )
 # The simulator gives nothing but a verdict, which is valid only for the same version of the simulator.
 SIMULATOR_SOURCES: Sources = (
     *GPU_SOURCES,
     "runtime/cpu/faulting_memory.py",  # guards around arrays
     "runtime/cpu/memory.py",
-    "simulator",
+    "gpu/ptxsim",
     "targets/arrays.py",
-    "targets/gpu/arrays.py",
-    "targets/gpu/block_sample.py",
-    "targets/gpu/evaluator.py",
-    "simulator/target/evaluator.py",
+    "gpu/target/arrays.py",
+    "gpu/target/block_sample.py",
+    "gpu/target/evaluator.py",
+    "gpu/ptxsim/target/evaluator.py",
 )
 # What decides whether a result is right, by a number that is stored with each outcome: raise it where a
 # verdict may be another one, and earlier outcomes are not reused. ``tests/mlir/test_verifier.py`` lists the

@@ -1,6 +1,6 @@
 """Rewrites a parsed payload before its first pass where upstream's passes change what the payload computes.
 
-Each rewrite names upstream's issue; ``tests/programs/upstream`` shows which of them a newer MLIR mends.
+Each rewrite names upstream's issue; ``tests/models/upstream`` shows which of them a newer MLIR mends.
 """
 
 from tuner.mlir.bindings import Attribute, Op, Value, ir

@@ -216,7 +216,7 @@ def parse(text: str, what: str) -> ir.Module:
         if said == NO_PLACE and (short_form := _short_form(text)):
             raise CandidateError(Stage.BIND, f"{what}:{short_form}") from error
         said = f"{what}: {UNKNOWN_OP.sub(_with_similar_op, said)}"
-        if what != PAYLOAD:  # of which the caller knows the file: ``tuner.programs.payload_errors.in_file``
+        if what != PAYLOAD:  # of which the caller knows the file: ``tuner.models.payload_errors.in_file``
             said = AT_LINE.sub(rf"{what}:\1", said.removeprefix(f"{what}: "), count=1)
         raise CandidateError(Stage.BIND, said) from error
     if APPLY_REGISTERED in text:

@@ -5,13 +5,11 @@ __all__ = [
     "comparison",
     "cpu",
     "drawing",
-    "gpu",
     "group_offsets",
     "inputs",
     "packed_weights",
     "partitions",
     "reference",
     "scaled_product",
-    "scratch",
     "special_numbers",
 ]

@@ -29,8 +29,8 @@ PREFIX: Final = "tuner."  # of the groups of entry points
 GROUPS: Final = {  # group, after the prefix -> what its objects are
     "baselines": "a ``BaselineLibrary`` of ``tuner.targets.cpu.baseline_libraries``",
     "commands": "a table of commands, as ``SUMMARIES`` of ``tuner.cli``",
-    "formats": "an ``ExportFormat`` of ``tuner.library.formats``",
-    "models": "a ``ModelReader`` of ``tuner.programs.commands.payload_text``",
+    "formats": "an ``ExportFormat`` of ``tuner.models.library.formats``",
+    "models": "a ``ModelReader`` of ``tuner.models.commands.payload_text``",
     "operations": "a function that tunes what ``tuner tune NAME`` is asked for",
     "runners": "a ``RemoteRunners`` of ``tuner.cli.options``",
     "samplers": "an ``AbstractMethod`` of ``tuner.search.method``",

@@ -20,7 +20,7 @@ from tuner.targets.target import Target
 
 BUILT_IN: Final[Mapping[str, str]] = {  # name -> "module:object", imported at first use
     "cpu": "tuner.targets.cpu.target:THIS_CPU",
-    "cuda": "tuner.targets.gpu.target:THIS_GPU",
+    "cuda": "tuner.gpu.target.target:THIS_GPU",
 }
 APPLY_TIMEOUT_S = 60.0
 

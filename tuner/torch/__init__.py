@@ -8,19 +8,20 @@ Needs PyTorch (the extra ``torch``), which nothing else of tuner imports.
     program.export("folder")
 """
 
-from tuner.core.errors import UsageError
-
-try:
-    from tuner.torch.compilation import compile, load, tune  # noqa: A004 - as torch.compile
-    from tuner.torch.dynamo_backend import GraphCounts, backend, graph_counts, register
-    from tuner.torch.gguf_models import load_gguf
-    from tuner.torch.operations import addmm, bmm, linear, mm
-    from tuner.torch.program import TensorProgram
-    from tuner.torch.traced_numbers import correct_arithmetic
-except ModuleNotFoundError as error:
-    if error.name != "torch":
-        raise
-    raise UsageError("tuner.torch: PyTorch is not installed", "pip install 'torch>=2.6'") from error
+from tuner.models.torch import (
+    GraphCounts,
+    TensorProgram,
+    addmm,
+    backend,
+    bmm,
+    compile,  # noqa: A004 - as torch.compile
+    graph_counts,
+    linear,
+    load,
+    load_gguf,
+    mm,
+    tune,
+)
 
 __all__ = [
     "GraphCounts",
@@ -36,6 +37,3 @@ __all__ = [
     "mm",
     "tune",
 ]
-
-register()
-correct_arithmetic()

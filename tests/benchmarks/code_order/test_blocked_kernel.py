@@ -6,7 +6,7 @@ from benchmarks.code_order.blocked_kernel import KNOBS, SOURCE, definitions, dis
 from benchmarks.code_order.compiled_point import predict
 from benchmarks.code_order.nvrtc import Nvrtc
 from tuner.core.gpu import chip_of
-from tuner.targets.gpu.compiler import locate
+from tuner.gpu.target.compiler import locate
 
 POINT = dict(zip(KNOBS, (64, 64, 32, 16, 8, 16, 8, 2, 4, 2, 1, 1), strict=True))
 

@@ -22,19 +22,19 @@ from benchmarks.fleet.node_noise import row_of
 from benchmarks.fleet.processor_use import children_of, family_s, parent_of, processor_s, wakes
 from benchmarks.fleet.sleeping_nodes import sleeping_nodes, wait_until
 from tests.cli.conftest import Tuner
-from tests.fleet.conftest import LEASE_S, new_database
-from tests.fleet.recorded_runs import RECORDING, calm_trials, replayed
-from tests.fleet.values import work
+from tests.elsewhere.fleet.conftest import LEASE_S, new_database
+from tests.elsewhere.fleet.recorded_runs import RECORDING, calm_trials, replayed
+from tests.elsewhere.fleet.values import work
 from tests.postgres_server import server_or_skip
 from tests.support.small_disk import fill_disk, small_disk
 from tuner.analysis.slowdown import PairedSlowdown
 from tuner.core.errors import TunerError
-from tuner.fleet import local_fleet, tables
-from tuner.fleet.install import install
-from tuner.fleet.noise_check import NoiseCheck
-from tuner.fleet.server import session
-from tuner.fleet.tables import FleetSettings
-from tuner.fleet.work import COMPILE, EVALUATE
+from tuner.elsewhere.fleet import local_fleet, tables
+from tuner.elsewhere.fleet.install import install
+from tuner.elsewhere.fleet.noise_check import NoiseCheck
+from tuner.elsewhere.fleet.server import session
+from tuner.elsewhere.fleet.tables import FleetSettings
+from tuner.elsewhere.fleet.work import COMPILE, EVALUATE
 
 BEGAN = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
 DISK_KIB = 64

@@ -13,13 +13,13 @@ from benchmarks.gpu_check.program_runs import Seed, called, evaluated_by, progra
 from benchmarks.gpu_check.programs import OVERLAPPING, agree, call_again
 from benchmarks.gpu_check.random_programs import draw_programs, random_programs
 from tests.cuda_driver import has_driver
-from tests.targets.gpu.simulated_cuda import FACTS, HERE
+from tests.gpu.target.simulated_cuda import FACTS, HERE
 from tests.tuning.fakes import present
 from tuner.core.device_programs import FORMS, DeviceOptions
 from tuner.core.errors import DeviceError, UsageError
-from tuner.programs.report import Comparison
-from tuner.runtime.cuda import probe
-from tuner.targets.gpu.compiler import find_ptxas
+from tuner.gpu.driver import probe
+from tuner.gpu.target.compiler import find_ptxas
+from tuner.models.report import Comparison
 
 RIGHT, WRONG = Comparison("result 0", 1e-7, 1e-6), Comparison("argument 1", 0.5, 1e-6)
 

@@ -16,9 +16,9 @@ from benchmarks.gpu_check.strategies import agree, checks, compared
 from tuner.core.epilogues import EPILOGUES
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
 from tuner.payload.drawing import draw, draw_base
 from tuner.payload.reference import Inputs
-from tuner.simulator.device.simulated_device import SimulatedDevice
 
 WGMMA = "matmul_gpu_wgmma"
 WGMMA_LACKS = {(dtype, layout) for dtype in ("i8", "e4m3", "e5m2") for layout in ("nn", "tn")}

@@ -12,10 +12,10 @@ from benchmarks.gpu_check.device_under_test import CUDA, SIMULATOR, STUB, Bed
 from benchmarks.gpu_check.ranking import LEAST_POINTS, PredictedTime, compared_pairs, drawn_points
 from benchmarks.gpu_check.timing import clocks_agree, same, timed_after, versus
 from benchmarks.gpu_check.tuning import LEAST_SEARCH_S, PROBLEMS, joined, recompiled, share_s
-from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.gpu.driver.stub_cublas import stub_cublas
+from tests.gpu.target.scripted_device import ScriptedDevice
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
-from tests.targets.gpu.scripted_device import ScriptedDevice
 from tests.tuning.fakes import backends, settings
 from tuner.core.errors import CandidateError, TunerError
 from tuner.core.interfaces import Effort
@@ -23,10 +23,10 @@ from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.db.store import Store
+from tuner.gpu.target import event_timing
+from tuner.gpu.target.evaluator import LocalGpu
+from tuner.gpu.target.event_timing import GpuTimer
 from tuner.runtime.timing import summarize
-from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.evaluator import LocalGpu
-from tuner.targets.gpu.event_timing import GpuTimer
 from tuner.tuning.events import Interruption
 from tuner.tuning.run import begin
 

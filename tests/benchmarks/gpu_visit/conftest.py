@@ -7,7 +7,7 @@ import pytest
 from benchmarks.gpu_visit.code_folder import CodeFolder
 from benchmarks.gpu_visit.prepare import prepare
 from tests.support.stub_driver import stub_library
-from tuner.targets.gpu.compiler import Ptxas, find_ptxas
+from tuner.gpu.target.compiler import Ptxas, find_ptxas
 
 
 @pytest.fixture(scope="session")

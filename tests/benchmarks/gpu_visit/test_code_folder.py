@@ -21,7 +21,7 @@ from tuner.core.candidate import Candidate
 from tuner.core.compiled_code import KernelBuffer, Launch
 from tuner.core.errors import UsageError
 from tuner.core.matmul import Matmul
-from tuner.targets.gpu.compiler import Ptxas, locate
+from tuner.gpu.target.compiler import Ptxas, locate
 
 CHIP = "sm_90a"
 ROOT = Path(__file__).parents[3]

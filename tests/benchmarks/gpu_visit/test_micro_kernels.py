@@ -24,10 +24,10 @@ from benchmarks.gpu_visit.wgmma_kernels import (
     tf32_products,
 )
 from tuner.core.errors import UsageError
-from tuner.search.cost_model.untimed import is_serialized
-from tuner.simulator.launch import Simulation
-from tuner.simulator.target.evaluator import simulate_program
-from tuner.targets.gpu.compiler import Ptxas, locate
+from tuner.gpu.cost_model.untimed import is_serialized
+from tuner.gpu.ptxsim.launch import Simulation
+from tuner.gpu.ptxsim.target.evaluator import simulate_program
+from tuner.gpu.target.compiler import Ptxas, locate
 
 CHIP = "sm_90a"
 KERNELS = micro_kernels()

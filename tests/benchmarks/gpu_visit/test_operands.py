@@ -14,18 +14,18 @@ from benchmarks.gpu_visit.operands import (
     sized_for,
     widened_operands,
 )
-from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.gpu.driver.stub_cublas import stub_cublas
+from tests.gpu.target.strategies.points import compiled, mma_sync, wgmma
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
-from tests.targets.gpu.strategies.points import compiled, mma_sync, wgmma
 from tuner.core.errors import TunerError
 from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import SCALES, Problem
+from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
+from tuner.gpu.target.arrays import LoadedKernels
+from tuner.gpu.target.evaluator import LocalGpu
+from tuner.gpu.target.event_timing import Enqueue
 from tuner.payload.reference import scaled_operands
-from tuner.simulator.device.simulated_device import SimulatedDevice
-from tuner.targets.gpu.arrays import LoadedKernels
-from tuner.targets.gpu.evaluator import LocalGpu
-from tuner.targets.gpu.event_timing import Enqueue
 
 CHIP = "sm_90"
 

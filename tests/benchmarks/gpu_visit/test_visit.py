@@ -17,7 +17,7 @@ from benchmarks.gpu_visit import __main__ as command
 from benchmarks.gpu_visit.__main__ import Visit, earlier_rows
 from benchmarks.gpu_visit.code_folder import CodeFolder, Manifest
 from benchmarks.gpu_visit.sections import SECTIONS
-from tuner.targets.gpu.compiler import locate
+from tuner.gpu.target.compiler import locate
 
 ROOT = Path(__file__).parents[3]
 NAMES = [section.name for section in SECTIONS]

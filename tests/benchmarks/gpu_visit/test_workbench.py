@@ -18,16 +18,16 @@ from benchmarks.gpu_visit.clock_samples import sampled_clocks
 from benchmarks.gpu_visit.code_folder import COMPARISON, CodeEntry, CodeFolder, Manifest
 from benchmarks.gpu_visit.operands import ResultErrors
 from benchmarks.gpu_visit.workbench import Workbench
-from tests.runtime.cuda.stub_cublas import stub_cublas
+from tests.gpu.driver.stub_cublas import stub_cublas
+from tests.gpu.target.simulated_cuda import Reading
 from tests.support.gpu_point import GpuPoint, feasible_set
 from tests.support.stub_driver import StubDriver
-from tests.targets.gpu.simulated_cuda import Reading
 from tuner.core.compiled_code import KernelCode, Launch
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.records import GpuState
-from tuner.targets.gpu import event_timing
-from tuner.targets.gpu.evaluator import LocalGpu
+from tuner.gpu.target import event_timing
+from tuner.gpu.target.evaluator import LocalGpu
 
 CHIP = "sm_90"
 PROBLEM = Matmul(16, 32, 16)

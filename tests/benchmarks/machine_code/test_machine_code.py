@@ -11,7 +11,7 @@ from benchmarks.machine_code.__main__ import loop_row
 from benchmarks.machine_code.tiles import CHIPS, HELD, HOPPER_CHIP, STALLS_OVER_IDEAL, TILES, ComparedTile
 from benchmarks.results_file import RESULTS
 from tests.support.gpu_points import Builder
-from tuner.targets.gpu.compiler import find_ptxas, locate
+from tuner.gpu.target.compiler import find_ptxas, locate
 
 pytestmark = [
     pytest.mark.mlir,

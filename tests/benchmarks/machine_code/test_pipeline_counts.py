@@ -10,7 +10,7 @@ from tests.support.gpu_point import feasible_set
 from tests.support.gpu_points import TENSOR_CORES
 from tests.tuning.fakes import present
 from tuner.core.compiled_code import Resources
-from tuner.targets.gpu.sass import Kernel, MachineInstruction
+from tuner.gpu.target.sass import Kernel, MachineInstruction
 
 PRODUCER = (
     "USETMAXREG.TRY_ALLOC.CTAPOOL UP0, 0xe8",

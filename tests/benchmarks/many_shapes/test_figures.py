@@ -9,7 +9,7 @@ from benchmarks.many_shapes import __main__ as benchmark
 from benchmarks.many_shapes.figures import figures
 from benchmarks.many_shapes.pool import Sizes
 from benchmarks.many_shapes.timed_cells import Cell
-from tests.library.dispatch.rules import configurations, machine, space
+from tests.models.library.dispatch.rules import configurations, machine, space
 from tuner.analysis.scheduler import ColumnPool
 from tuner.analysis.time_matrix import TimeMatrix
 from tuner.core.candidate import candidate_document

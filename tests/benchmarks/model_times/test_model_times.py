@@ -69,7 +69,7 @@ ways = pytest.importorskip("benchmarks.model_times.ways")
 models = pytest.importorskip("benchmarks.model_zoo.models")
 correctness = pytest.importorskip("benchmarks.model_times.correctness")
 
-NotRun = pytest.importorskip("tuner.torch.baselines").NotRun
+NotRun = pytest.importorskip("tuner.models.torch.baselines").NotRun
 SETTING = ways.Setting(torch.float32, 1, 0.0)
 MODELS = {model.name: model for model in models.MODELS}
 

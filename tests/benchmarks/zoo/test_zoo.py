@@ -149,7 +149,7 @@ def test_a_model_is_right_wrong_left_or_missing(monkeypatch: pytest.MonkeyPatch)
     torch = pytest.importorskip("torch", reason="torch is not installed")
     pytest.importorskip("torch_mlir.fx", reason="torch-mlir has no importer here")
     from benchmarks.zoo import outcome
-    from tuner.torch.baselines import Example
+    from tuner.models.torch.baselines import Example
 
     class Counted(torch.nn.Module):  # type: ignore[misc, name-defined]
         """Computes something else where it is compiled: what a wrong compiler looks like."""

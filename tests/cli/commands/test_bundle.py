@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Done, Tuner, require
-from tests.library.bundle import simulated_gpu
+from tests.elsewhere.bundle import simulated_gpu
 from tests.tuning import fakes
 from tuner.core.interfaces import Effort
 from tuner.core.problem import Problem
 from tuner.core.records import Measurement
 from tuner.core.runs import Baseline
-from tuner.library.bundle import command, session
-from tuner.library.bundle.results_file import read_results
+from tuner.elsewhere.bundle import command, session
+from tuner.elsewhere.bundle.results_file import read_results
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir

@@ -7,7 +7,7 @@ import pytest
 import tuner as api
 from tests.cli.conftest import Tuner
 from tests.support.architectures import ON_X86_64
-from tuner.programs.run.fused_program import FusedFunction
+from tuner.models.run.fused_program import FusedFunction
 
 pytestmark = [pytest.mark.mlir, ON_X86_64]
 TWICE = "func.func @twice(%x: !t) -> !t { %y = arith.addf %x, %x : !t return %y : !t }"

@@ -12,8 +12,8 @@ from tests.tuning.test_fake_campaign import limits, members
 from tuner.analysis.portfolio import SAME_WEIGHTS, TUNED
 from tuner.core.matmul import Matmul
 from tuner.db.store import Store
-from tuner.library.dispatch.matmul import DispatchedMatmul
-from tuner.library.dispatch.resolver import BASELINE
+from tuner.models.library.dispatch.matmul import DispatchedMatmul
+from tuner.models.library.dispatch.resolver import BASELINE
 from tuner.results.campaign_matrix import TIMED, campaign_matrix
 from tuner.targets.registry import real_backends
 from tuner.tuning.campaign import begin_campaign

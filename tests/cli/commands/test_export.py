@@ -10,7 +10,7 @@ from tests.cli.conftest import Tuner, require
 from tests.cli.real import brief_remeasurement, real_candidates
 from tests.db.values import time_again
 from tests.fakes import candidate
-from tests.library.values import product
+from tests.models.library.values import product
 from tests.support.llvm_tools import NEEDS_MLIR_OPT, run_mlir_opt
 from tests.tuning import fakes
 from tuner.core.matmul import Matmul
@@ -18,7 +18,7 @@ from tuner.core.problem import Problem
 from tuner.core.programs import ProgramSource
 from tuner.core.requests import CampaignMember, CampaignSettings
 from tuner.db.store import Store
-from tuner.library.header import read_document
+from tuner.models.library.header import read_document
 from tuner.space.scripts.header import (
     RUN,
     BaselineMedian,

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require
-from tests.fleet.conftest import new_database
-from tests.fleet.values import COMPILER_BUILD, node, work
-from tuner.fleet import local_fleet, queues, tables
-from tuner.fleet.server import session
-from tuner.fleet.work import compile_queue
+from tests.elsewhere.fleet.conftest import new_database
+from tests.elsewhere.fleet.values import COMPILER_BUILD, node, work
+from tuner.elsewhere.fleet import local_fleet, queues, tables
+from tuner.elsewhere.fleet.server import session
+from tuner.elsewhere.fleet.work import compile_queue
 from tuner.results.database_name import database_text
 
 pytestmark = pytest.mark.postgres

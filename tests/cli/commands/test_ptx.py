@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import Tuner, require_fields
-from tests.simulator.ptx.matmuls import DATA
+from tests.gpu.ptxsim.ptx.matmuls import DATA
 from tests.texts import text_beside
 
 SQUARE = text_beside(__file__, "SQUARE")

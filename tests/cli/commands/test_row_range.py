@@ -8,7 +8,7 @@ import pytest
 import tuner as api
 from tests.cli.conftest import Tuner, require, require_fields
 from tests.cli.real import brief_remeasurement, real_candidates
-from tests.library.c.c_programs import NEEDS_CC, call, shared_object
+from tests.models.library.c.c_programs import NEEDS_CC, call, shared_object
 from tuner.core.matmul import Matmul
 
 RANGE = "1..6x8x8"

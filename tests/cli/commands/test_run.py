@@ -14,15 +14,15 @@ from tests.support.gpu_trials import configuration, store_gpu_trial
 from tests.texts import text_beside
 from tuner.core.matmul import Matmul
 from tuner.db.store import Store
-from tuner.programs import service
-from tuner.programs.commands.ran import noting_slowness
-from tuner.programs.interpreter import host_functions
-from tuner.programs.request import ProgramRequest
+from tuner.gpu.interpreter import host_functions
+from tuner.models import service
+from tuner.models.commands.ran import noting_slowness
+from tuner.models.request import ProgramRequest
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
+pytest.importorskip("tuner.gpu.lowering.device")
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 BARRIER = text_beside(__file__, "BARRIER")

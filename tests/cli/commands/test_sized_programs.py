@@ -10,17 +10,17 @@ import pytest
 import tuner as api
 from tests.cli.conftest import Tuner
 from tests.cli.real import BRIEF, brief_remeasurement, real_candidates
-from tests.programs.dynamic.programs import EXAMPLES
+from tests.models.dynamic.programs import EXAMPLES
 from tests.tuning import fakes
 from tuner.db.store import Store
-from tuner.programs import execution, service
-from tuner.programs.compile_work import find_fusions
-from tuner.programs.dynamic import checked_run
-from tuner.programs.dynamic.tuned_sizes import SharedLimits
-from tuner.programs.fusion_tuning import FusionSteps
-from tuner.programs.run.fused_program import FusedFunction
-from tuner.programs.run.sized_function import SizedFunction
-from tuner.programs.run_work import run_and_time, run_program
+from tuner.models import execution, service
+from tuner.models.compile_work import find_fusions
+from tuner.models.dynamic import checked_run
+from tuner.models.dynamic.tuned_sizes import SharedLimits
+from tuner.models.fusion_tuning import FusionSteps
+from tuner.models.run.fused_program import FusedFunction
+from tuner.models.run.sized_function import SizedFunction
+from tuner.models.run_work import run_and_time, run_program
 
 pytestmark = pytest.mark.mlir
 
@@ -43,11 +43,11 @@ def tuner(here: Path, monkeypatch: pytest.MonkeyPatch) -> Tuner:
 def briefly(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Tunes, compiles, runs and times programs in this process, each time briefly."""
     steps = FusionSteps(find_fusions, run_program, run_and_time)
-    monkeypatch.setattr("tuner.programs.fusion_tuning.PROCESSES", 1)
-    monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: steps)
-    monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
+    monkeypatch.setattr("tuner.models.fusion_tuning.PROCESSES", 1)
+    monkeypatch.setattr("tuner.models.commands.tune_program.child_fusion_steps", lambda: steps)
+    monkeypatch.setattr("tuner.models.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):
-        monkeypatch.setattr(f"tuner.programs.{module}.FINAL_EFFORT", BRIEF)
+        monkeypatch.setattr(f"tuner.models.{module}.FINAL_EFFORT", BRIEF)
     with brief_remeasurement():
         yield
 

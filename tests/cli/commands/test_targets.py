@@ -17,6 +17,7 @@ from tuner.core.interfaces import AbstractRunner
 from tuner.core.machine import Processors
 from tuner.core.matmul import Matmul
 from tuner.core.processors import PROCESSORS
+from tuner.gpu.target.compiler import find_ptxas
 from tuner.runtime.cpu.host import LIMIT_VARIABLE, describe_machine, offers
 from tuner.runtime.workers.runner import RunnerOrder, TrialRunner
 from tuner.targets.cpu import compiler as described_compiler
@@ -25,7 +26,6 @@ from tuner.targets.cpu import target as cpu_target
 from tuner.targets.cpu.compiler import CrossCompiler
 from tuner.targets.cpu.evaluator import CrossCompiledEvaluator
 from tuner.targets.cpu.target import Cpu, CrossCpu, host_machine
-from tuner.targets.gpu.compiler import find_ptxas
 from tuner.targets.registry import TARGETS, real_backends
 from tuner.targets.target import RunnerSettings
 

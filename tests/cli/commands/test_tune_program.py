@@ -12,15 +12,15 @@ from tests.texts import text_beside
 from tests.tuning import fakes
 from tuner.core.queries import TrialQuery
 from tuner.db.store import Store
-from tuner.programs.compile_work import find_fusions
-from tuner.programs.fusion_tuning import FusionSteps
-from tuner.programs.run_work import run_and_time, run_program
+from tuner.models.compile_work import find_fusions
+from tuner.models.fusion_tuning import FusionSteps
+from tuner.models.run_work import run_and_time, run_program
 from tuner.space.scripts.choice import first_configuration
 from tuner.targets.registry import real_backends
 
 pytestmark = pytest.mark.mlir
 
-pytest.importorskip("tuner.programs.lowering.device")
+pytest.importorskip("tuner.gpu.lowering.device")
 
 ROOT = Path(__file__).parents[3]
 # As the README has it: tests/docs/test_examples.py compares.
@@ -134,11 +134,11 @@ def test_what_a_payload_takes_is_refused_without_one(tune: Tuner) -> None:
 def test_a_program_of_fusions_is_tuned_under_one_budget(tune: Tuner, monkeypatch: pytest.MonkeyPatch) -> None:
     """The program is compiled, run and timed in this process; in a child's: the test of a resumed program."""
     here = FusionSteps(find_fusions, run_program, run_and_time)
-    monkeypatch.setattr("tuner.programs.fusion_tuning.PROCESSES", 1)
-    monkeypatch.setattr("tuner.programs.commands.tune_program.child_fusion_steps", lambda: here)
-    monkeypatch.setattr("tuner.programs.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
+    monkeypatch.setattr("tuner.models.fusion_tuning.PROCESSES", 1)
+    monkeypatch.setattr("tuner.models.commands.tune_program.child_fusion_steps", lambda: here)
+    monkeypatch.setattr("tuner.models.fusion_times.measure_roofline", lambda *_: fakes.ROOFLINE)
     for module in ("execution", "speedup"):
-        monkeypatch.setattr(f"tuner.programs.{module}.FINAL_EFFORT", BRIEF)
+        monkeypatch.setattr(f"tuner.models.{module}.FINAL_EFFORT", BRIEF)
     file = tune.database.parent / "layers.mlir"
     file.write_text(program_text())
     with brief_remeasurement():

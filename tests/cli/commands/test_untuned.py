@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tuner, require
-from tests.library.dispatch.rules import configurations, machine, rule_of, ship
+from tests.models.library.dispatch.rules import configurations, machine, rule_of, ship
 from tuner.core.matmul import Matmul
-from tuner.simulator.target import cycle_model
+from tuner.gpu.ptxsim.target import cycle_model
 from tuner.space.scripts.header import read_provenance
 from tuner.targets.registry import real_backends
 

@@ -14,7 +14,7 @@ from tuner.core.instruction_sets import AVX2, SETS
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.masks import fill_masked_lanes, unmask_truths
 from tuner.mlir.transform import new_context, parse
-from tuner.programs.execution import host_function
+from tuner.models.execution import host_function
 from tuner.runtime.cpu.host import describe_machine, own_flags
 from tuner.targets.cpu import target
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.examples import costly
 from tests.mlir.kernels import parsed
-from tests.programs.lowering.device_programs import BUFFER, copy, host_function, launch, main_function
+from tests.models.lowering.device_programs import BUFFER, copy, host_function, launch, main_function
 from tests.texts import text_beside
 from tuner.mlir.effects import accesses as buffer_accesses
 from tuner.mlir.effects import memory_effects

@@ -10,10 +10,10 @@ import pytest
 from tests.mlir.kernels import changed, parsed
 from tests.texts import text_beside
 from tuner.core.errors import CandidateError, Stage
+from tuner.gpu.ir.padded_views import bounds_of, elements_inside, is_inside
 from tuner.mlir.bindings import ir, passmanager
 from tuner.mlir.ir import memory_spaces, memrefs
 from tuner.mlir.ir.building import create, index
-from tuner.mlir.ir.padded_views import bounds_of, elements_inside, is_inside
 from tuner.mlir.ir.reading import walk
 
 PLAIN, VIEW = "memref<?x4xf32>", "memref<?x4xf32, strided<[8, 1], offset: 4>>"

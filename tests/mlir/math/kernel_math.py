@@ -13,8 +13,8 @@ from tests.texts import filled
 from tuner.core import numpy_types
 from tuner.core.compiled_code import KernelBuffer, KernelCode
 from tuner.core.gpu import chip_of
-from tuner.mlir.gpu import lowering
-from tuner.simulator.launch import simulate
+from tuner.gpu.mlir import lowering
+from tuner.gpu.ptxsim.launch import simulate
 
 Array = NDArray[Any]
 DTYPES: dict[str, Any] = {**numpy_types.DTYPES}

@@ -15,8 +15,8 @@ from tests.texts import filled, text_beside
 from tuner.core.candidate import TargetName
 from tuner.core.errors import CandidateError
 from tuner.core.numpy_types import DTYPES
-from tuner.programs.execution import host_function
-from tuner.programs.interpreter.host_functions import read_function
+from tuner.gpu.interpreter.host_functions import read_function
+from tuner.models.execution import host_function
 
 pytestmark = pytest.mark.mlir
 Array = np.typing.NDArray[Any]

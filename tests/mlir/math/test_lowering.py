@@ -12,7 +12,7 @@ from tests.mlir.math.kernel_math import COUNT, THREADS, Array, computed, exactly
 from tests.targets.evaluation import fails
 from tests.texts import text_beside
 from tuner.core.errors import Stage
-from tuner.targets.gpu.compiler import find_ptxas
+from tuner.gpu.target.compiler import find_ptxas
 
 # What the formulas say of themselves; exp2 is exact here, a device's ex2.approx may be off by two more.
 ULPS = {

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.gpu.target.strategies.three_products import Floats, chain, draw, errors
 from tests.mlir.ops.block_runs import Sizes, payload, require_product, run, small_numbers
 from tests.mlir.ops.one_op import line_of
 from tests.support.special_values import LARGEST, NUMBERS, require_f32, special_operands
-from tests.targets.gpu.strategies.three_products import Floats, chain, draw, errors
 from tuner.core.dtypes import sum_roundings
 from tuner.runtime.cpu.host import describe_machine
 

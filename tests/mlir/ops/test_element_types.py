@@ -2,8 +2,8 @@
 
 from tests.texts import filled, text_beside
 from tuner.core.matmul import Matmul
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
 
 LINE = '"tuner.element_types"(%func) {{from = "{0}", to = "{1}"}} : (!transform.any_op) -> ()'
 PAYLOAD = text_beside(__file__, "PAYLOAD")

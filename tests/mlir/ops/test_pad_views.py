@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.texts import text_beside
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
-from tuner.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir
-from tuner.payload.scratch import Scratch
+from tuner.gpu.payload.gpu import EpilogueOperand, gpu_payload_mlir, matmul_with_epilogue_mlir
+from tuner.gpu.payload.scratch import Scratch
 
 LINE = '"tuner.pad_views"(%func) {{sizes = array<i64: {0}>}} : (!transform.any_op) -> ()'
 PADDED = LINE.format("64, 48, 96")

@@ -8,8 +8,8 @@ from tests.mlir.ops import block_runs
 from tests.mlir.ops.one_op import apply
 from tests.texts import filled
 from tuner.mlir.bindings import ir
-from tuner.mlir.cpu_ops.convolutions.channel_k_groups import channel_k_groups
 from tuner.mlir.ir.building import create
+from tuner.models.ops.convolutions.channel_k_groups import channel_k_groups
 
 LINE = '"tuner.reorder_weights"(%func) : (!transform.any_op) -> ()'
 SHAPES = {  # name of a convolution -> input, weights, output; windows of 3, 8 filters

@@ -3,8 +3,8 @@
 import re
 
 from tuner.core.matmul import Matmul
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
 
 LINE = '"tuner.set_aside_epilogue"(%func) : (!transform.any_op) -> ()'
 PADDED = '"tuner.pad_views"(%func) {sizes = array<i64: 16, 32, 8>} : (!transform.any_op) -> ()\n    ' + LINE

@@ -1,8 +1,8 @@
 """``tuner.set_aside_groups``: a product of all rows in place of a loop over groups; marked arguments."""
 
 from tuner.core.matmul import GroupedMatmul
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
 
 LINE = '"tuner.set_aside_groups"(%func) : (!transform.any_op) -> ()'
 

@@ -2,8 +2,8 @@
 
 from tuner.core.matmul import Matmul
 from tuner.core.problem import SCALES
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
 
 MATCH = '%sums = transform.structured.match ops{["linalg.generic"]} in %func'
 MATCH += " : (!transform.any_op) -> !transform.any_op"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from tuner.core.device_programs import BufferType, DeviceProgram
 from tuner.core.errors import DeviceError, UsageError
+from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
 from tuner.runtime import arrays
 from tuner.runtime.programs.marshalling import pass_value
-from tuner.simulator.device.simulated_device import SimulatedDevice
 
 CUDA, CPU = (2, 0), (1, 0)
 AT_0 = (0, False)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.library.c.c_programs import NEEDS_CC, shared_object
+from tests.models.library.c.c_programs import NEEDS_CC, shared_object
 from tests.runtime.cpu.test_loaded_object import object_of
 from tests.support.architectures import ON_X86_64
 from tuner.runtime.cpu.linkable_objects import linkable_object

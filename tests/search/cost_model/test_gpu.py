@@ -20,8 +20,8 @@ from tuner.core.errors import CandidateError, Stage
 from tuner.core.gpu import CHIPS, MAX_REGISTERS_PER_THREAD, REGISTERS, Chip, chip_of
 from tuner.core.matmul import GroupedMatmul, Matmul
 from tuner.core.problem import Problem
-from tuner.search.cost_model.gpu import GpuTiles, by_kind, cycles, fma_per_cycle
-from tuner.search.cost_model.occupancy import (
+from tuner.gpu.cost_model.gpu import GpuTiles, by_kind, cycles, fma_per_cycle
+from tuner.gpu.cost_model.occupancy import (
     BlockNeeds,
     block_shared_bytes,
     blocks_by_registers,
@@ -29,7 +29,7 @@ from tuner.search.cost_model.occupancy import (
     occupancy,
     require_launchable,
 )
-from tuner.search.cost_model.shared_memory import access_cycles, passes, stream_cycles
+from tuner.gpu.cost_model.shared_memory import access_cycles, passes, stream_cycles
 
 CHIP = chip_of("sm_90")
 MULTIPROCESSORS = 132

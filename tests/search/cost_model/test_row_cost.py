@@ -14,6 +14,7 @@ from tuner.core.gpu import CHIPS
 from tuner.core.machine import Machine, gpu_machine
 from tuner.core.matmul import Matmul
 from tuner.core.problem import LAYOUTS, Problem
+from tuner.gpu.cost_model.gpu import CudaCoreModel, TensorCoreModel
 from tuner.search.cost_model import configurations
 from tuner.search.cost_model.configurations import (
     SEEDS,
@@ -24,7 +25,6 @@ from tuner.search.cost_model.configurations import (
     initial_configurations,
     model_of,
 )
-from tuner.search.cost_model.gpu import CudaCoreModel, TensorCoreModel
 from tuner.space.expressions import parse
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.search_space import Knob, SearchSpace

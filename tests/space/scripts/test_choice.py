@@ -16,6 +16,7 @@ from tuner.core.machine import Machine, gpu_machine, variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.core.runs import ChosenStrategy
+from tuner.gpu.target.compiler import GpuCompiler
 from tuner.results.exported_trial import with_knob_options
 from tuner.space.feasible_set import FeasibleSet
 from tuner.space.file.reading import SpaceFile, load_space_file, parse_space, spaces_for
@@ -34,7 +35,6 @@ from tuner.space.scripts.script_text import with_constants
 from tuner.space.scripts.strategy import Binder, load_strategy
 from tuner.space.search_space import SearchSpace
 from tuner.targets.cpu.compiler import CpuCompiler
-from tuner.targets.gpu.compiler import GpuCompiler
 
 TEXT = """
 strategies:

@@ -6,20 +6,20 @@ from pathlib import Path
 import pytest
 
 from benchmarks.golden_hashes.candidates import GoldenCandidate, build, golden_candidates
-from tests.library.values import product, script_of
+from tests.gpu.target.strategies.points import mma_sync, naive, simt, wgmma
+from tests.models.library.values import product, script_of
 from tests.support.llvm_tools import MLIR_OPT, NO_MLIR_OPT, apply_by_stock
-from tests.targets.gpu.strategies.points import mma_sync, naive, simt, wgmma
 from tuner.core.errors import CandidateError
 from tuner.core.instruction_sets import AVX512_BF16
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
 from tuner.mlir.cpu.needed_instructions import instructions_needed, script_instructions
 from tuner.payload.cpu import payload_mlir
-from tuner.payload.gpu import gpu_payload_mlir
 from tuner.payload.partitions import partitions_in
-from tuner.payload.scratch import Scratch
 from tuner.space.scripts.header import custom_ops
 
 pytestmark = pytest.mark.mlir

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.library.values import script_of
+from tests.models.library.values import script_of
 from tuner.core.errors import Refusal
 from tuner.core.matmul import Matmul
 from tuner.space.scripts.script_halves import ScriptHalves, halves_of

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from tests.support.gpu_point import GpuPoint
 from tuner.core.compiled_code import KernelCode
 from tuner.core.errors import CandidateError
-from tuner.simulator.ptx.defects import SimulationError
+from tuner.gpu.ptxsim.ptx.defects import SimulationError
 
 Schedules = tuple[int | None, ...]  # seeds of random orders of threads; None: the fixed order
 

@@ -10,11 +10,11 @@ from tests.support.fuzzing.host_programs import RandomProgram
 from tests.support.program_compiler import compiler_of
 from tuner.core.candidate import TargetName
 from tuner.core.device_programs import DeviceOptions
-from tuner.programs.execution import copies
+from tuner.models.execution import copies
 
 if TYPE_CHECKING:
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.simulator.device.simulated_device import DeviceCounts, SimulatedDevice
+    from tuner.gpu.ptxsim.device.simulated_device import DeviceCounts, SimulatedDevice
+    from tuner.gpu.run.device_function import DeviceFunction
 
 SIMULATOR = TargetName.parse("simulator:sm_90")
 CALLS = 2  # what the first leaves in globals, the second reads
@@ -30,9 +30,9 @@ def check_calls(
     text: str, arguments: tuple[Any, ...], options: DeviceOptions, order: str = "fifo"
 ) -> "DeviceCounts":
     """Checks calls of @main as ``check_program`` does; returns the device work of the last call."""
-    from tuner.programs.run.device_function import DeviceFunction
-    from tuner.programs.run.host_function import HostFunction
-    from tuner.simulator.device.simulated_device import SimulatedDevice
+    from tuner.gpu.ptxsim.device.simulated_device import SimulatedDevice
+    from tuner.gpu.run.device_function import DeviceFunction
+    from tuner.models.run.host_function import HostFunction
 
     where = f"{options}, order {order}\n{text}"
     code = compiler_of(SIMULATOR).compile(text, "main", None, options).code
@@ -55,7 +55,7 @@ def _called(
     loaded: "DeviceFunction", device: "SimulatedDevice", arguments: tuple[Any, ...]
 ) -> tuple[tuple[Any, ...], "DeviceCounts"]:
     """Calls a program; returns its results, and its device work."""
-    from tuner.simulator.device.simulated_device import DeviceCounts
+    from tuner.gpu.ptxsim.device.simulated_device import DeviceCounts
 
     is_uploaded = loaded.program.device_arguments
     arrays = tuple(each for each in arguments if is_uploaded and isinstance(each, np.ndarray))

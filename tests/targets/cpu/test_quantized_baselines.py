@@ -9,9 +9,7 @@ from tuner.core.errors import TunerError
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
 from tuner.mlir.reference.quantized_reference import dequantized
-from tuner.runtime.workers.worker import call_in_child
-from tuner.targets.cpu.baseline_libraries import LIBRARIES, baseline_environment
-from tuner.targets.cpu.quantized_baselines import (
+from tuner.models.quantized.quantized_baselines import (
     BUILDERS,
     BuiltMatmul,
     Copies,
@@ -20,6 +18,8 @@ from tuner.targets.cpu.quantized_baselines import (
     drawn_operands,
     verified_matmul,
 )
+from tuner.runtime.workers.worker import call_in_child
+from tuner.targets.cpu.baseline_libraries import LIBRARIES, baseline_environment
 
 pytestmark = pytest.mark.mlir
 FORMATS = (

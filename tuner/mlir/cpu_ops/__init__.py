@@ -3,9 +3,9 @@
 # A new op is a new file and an entry here: op -> "module:class", imported when a script names the op.
 OPS = {
     "amx_block": "tuner.mlir.cpu_ops.amx_block:AmxBlockOp",
-    "convolution_block": "tuner.mlir.cpu_ops.convolutions.convolution_block:ConvolutionBlockOp",
-    "convolution_tiles": "tuner.mlir.cpu_ops.convolutions.convolution_tiles:ConvolutionTilesOp",
-    "depthwise_block": "tuner.mlir.cpu_ops.convolutions.depthwise_block:DepthwiseBlockOp",
+    "convolution_block": "tuner.models.ops.convolutions.convolution_block:ConvolutionBlockOp",
+    "convolution_tiles": "tuner.models.ops.convolutions.convolution_tiles:ConvolutionTilesOp",
+    "depthwise_block": "tuner.models.ops.convolutions.depthwise_block:DepthwiseBlockOp",
     "drop_unit_batch": "tuner.mlir.cpu_ops.tile_shapes:DropUnitBatchOp",
     "lanes_along_k": "tuner.mlir.cpu_ops.lanes_along_k:LanesAlongKOp",
     "matrix_block": "tuner.mlir.cpu_ops.matrix_block:MatrixBlockOp",
@@ -14,9 +14,12 @@ OPS = {
     "pack_weights": "tuner.mlir.cpu_ops.pack_weights:PackWeightsOp",
     "pair_block": "tuner.mlir.cpu_ops.vnni_block:PairBlockOp",
     "prefetch_reads": "tuner.mlir.cpu_ops.prefetch_reads:PrefetchReadsOp",
-    "quantized_matmul": "tuner.mlir.cpu_ops.quantized_matmul:QuantizedMatmulOp",
-    "reorder_weights": "tuner.mlir.cpu_ops.convolutions.reorder_weights:ReorderWeightsOp",
-    "skip_hidden_keys": "tuner.mlir.cpu_ops.skip_hidden_keys:SkipHiddenKeysOp",
+    "quantized_matmul": "tuner.models.ops.quantized_matmul:QuantizedMatmulOp",
+    "reorder_weights": "tuner.models.ops.convolutions.reorder_weights:ReorderWeightsOp",
+    "skip_hidden_keys": "tuner.models.ops.skip_hidden_keys:SkipHiddenKeysOp",
     "vnni_block": "tuner.mlir.cpu_ops.vnni_block:VnniBlockOp",
     "widen_operands": "tuner.mlir.cpu_ops.widen_operands:WidenOperandsOp",
 }
+
+# What other packages may import; the rest is inside.
+__all__ = ["amx_tiles", "buffer_matmul", "instructions", "register_block", "vector_lanes", "vnni_packing"]

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from tuner.runtime.programs.runner_functions import Write
 
 PARTS: Final[Mapping[str, str]] = {  # name -> "module:object", imported at first use, as targets are
-    "operations": "tuner.programs.gpu_fusions.ports.operations:OPERATIONS",
-    "compiler": "tuner.programs.gpu_fusions.ports.compiler:COMPILER",
-    "runtime": "tuner.programs.gpu_fusions.ports.runtime:RUNTIME",
+    "operations": "tuner.gpu.ports.operations:OPERATIONS",
+    "compiler": "tuner.gpu.ports.compiler:COMPILER",
+    "runtime": "tuner.gpu.ports.runtime:RUNTIME",
 }
 
 

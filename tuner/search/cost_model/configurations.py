@@ -140,12 +140,12 @@ MODELS: tuple[tuple[frozenset[str], str, str], ...] = (
     (
         frozenset({"block_m", "block_n", "block_k", "warps_m", "warps_n"}),
         PTX,
-        "tuner.search.cost_model.gpu:TensorCoreModel",
+        "tuner.gpu.cost_model.gpu:TensorCoreModel",
     ),
     (
         frozenset({"block_m", "block_n", "block_k", "thread_m", "thread_n", "split_m", "split_n"}),
         PTX,
-        "tuner.search.cost_model.gpu:CudaCoreModel",
+        "tuner.gpu.cost_model.gpu:CudaCoreModel",
     ),
 )
 
@@ -164,7 +164,7 @@ def model_of(space: SearchSpace, problem: Problem, machine: Machine, threads: in
 # Initial configurations of a search: what the cost model ranks first, before anything was measured.
 # Processors: register tiles that keep the FMA units busy, packed panels that fit the caches
 # (``tuner.search.cost_model.cpu``). GPUs: grids that fill whole waves of multiprocessors with enough warps,
-# and the roofline of one multiprocessor (``tuner.search.cost_model.gpu``).
+# and the roofline of one multiprocessor (``tuner.gpu.cost_model.gpu``).
 
 
 def initial_configurations(

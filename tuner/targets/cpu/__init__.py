@@ -9,4 +9,5 @@ __all__ = [
     "fusion_draws",
     "loaded_kernel",
     "packed_callables",
+    "target",
 ]

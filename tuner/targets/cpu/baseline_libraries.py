@@ -161,7 +161,7 @@ class BaselineLibrary:
     modules: tuple[str, ...] = ()  # Python modules that it is, all of them
     weights: WeightSupport | None = None  # of a library for quantized matmuls
     # "module:function" of (library, problem, threads, rng) -> AbstractQuantizedMatmul, of such a library
-    quantized: str = "tuner.targets.cpu.quantized_baselines:verified_matmul"
+    quantized: str = "tuner.models.quantized.quantized_baselines:verified_matmul"
     slow_isas: tuple[str, ...] = ()  # with which types below f32 take its plain loops, or are wrong
 
     def find(self) -> str | None:

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from tests.default_suite import ALL
-from tuner.mlir.wgmma.plan import MMA_DEPTH_BYTES, OperandTile, PipelinePlan
-from tuner.simulator.memory.tensor_maps import TensorMap
-from tuner.simulator.state.fragments import operand_addresses
+from tuner.gpu.ptxsim.memory.tensor_maps import TensorMap
+from tuner.gpu.ptxsim.state.fragments import operand_addresses
+from tuner.gpu.wgmma.plan import MMA_DEPTH_BYTES, OperandTile, PipelinePlan
 
 
 def plan(rows: int = 128, columns: int = 256, stages: int = 4, consumers: int = 2) -> PipelinePlan:

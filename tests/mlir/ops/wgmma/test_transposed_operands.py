@@ -5,18 +5,18 @@ import re
 import numpy as np
 import pytest
 
-from tests.targets.gpu.strategies.points import HOPPER, wgmma
+from tests.gpu.target.strategies.points import HOPPER, wgmma
 from tuner.core.compiled_code import KernelBuffer
 from tuner.core.gpu import chip_of
 from tuner.core.matmul import (
     Matmul,
 )
+from tuner.gpu.mlir.lowering import lower_to_program
+from tuner.gpu.payload.gpu import gpu_payload_mlir
+from tuner.gpu.payload.scratch import Scratch
+from tuner.gpu.ptxsim.target.evaluator import simulate_program
 from tuner.mlir import transform
 from tuner.mlir.bindings import ir
-from tuner.mlir.gpu.lowering import lower_to_program
-from tuner.payload.gpu import gpu_payload_mlir
-from tuner.payload.scratch import Scratch
-from tuner.simulator.target.evaluator import simulate_program
 
 pytestmark = pytest.mark.mlir
 M, N, K = 72, 132, 100

@@ -1,0 +1,1 @@
+"""Kernels' IR: launches, warps, padded views, epilogues and sums of scaled parts."""

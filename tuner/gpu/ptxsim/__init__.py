@@ -1,0 +1,1 @@
+"""A simulated NVIDIA GPU: a PTX interpreter, the device (streams, events, memory) around it, and a target."""

@@ -1,0 +1,1 @@
+"""State spaces, asynchronous copies, data races by vector clocks, bank conflicts."""

@@ -1,0 +1,1 @@
+"""PTX text -> syntax tree, basic blocks, and the layout of memory; types, rounding, lanes."""

@@ -1,0 +1,1 @@
+"""Programs of one dynamic size n: a family of static programs, and the proof that their padding is right."""

@@ -1,0 +1,1 @@
+"""Tuned kernels of several problems as a C library: header, object file, dispatch, fallback."""

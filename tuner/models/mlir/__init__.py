@@ -1,0 +1,1 @@
+"""Dialects of frameworks, by which their models come in."""

@@ -1,0 +1,1 @@
+"""Transform ops of convolutions, quantized products and attention."""

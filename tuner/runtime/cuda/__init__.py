@@ -1,4 +1,0 @@
-"""The CUDA driver, a device on top of it, NVML and cuBLAS; imports need neither a driver nor a GPU."""
-
-# What other packages may import; the rest is inside.
-__all__ = ["cublas", "cublas_files", "cublas_lt", "driver", "probe", "roofline", "sensors"]

@@ -1,4 +1,0 @@
-"""Targets for NVIDIA GPUs: compiling by ptxas, verifying, timing, cuBLAS as the baseline, and SASS."""
-
-# What other packages may import; the rest is inside.
-__all__ = ["arrays", "baseline", "block_sample", "compiler", "evaluator", "sass", "target"]
