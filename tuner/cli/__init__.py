@@ -27,7 +27,7 @@ SUMMARIES: Final[CommandTable] = {
             "Lists the strategies of a search-space file: what each one supports, and its knobs."
         ),
         "tuner.cli.commands.catalogue:new_strategy": (
-            "Writes three starter files of a custom strategy, which work: script template, search "
+            "Writes a custom strategy that works, a folder of three files: script template, search "
             "space, test."
         ),
         "tuner.cli.commands.catalogue:space": (
