@@ -26,6 +26,7 @@ from tests.models.exports import export, networks  # noqa: E402
 from tuner.core.errors import UsageError  # noqa: E402
 from tuner.models.run.fused_program import FusedFunction  # noqa: E402
 from tuner.models.torch import dynamo_backend, graph_fallbacks  # noqa: E402
+from tuner.models.torch.baselines import is_faster  # noqa: E402
 from tuner.models.torch.bound_graph import BoundGraph  # noqa: E402
 from tuner.models.torch.weights import WeightContents  # noqa: E402
 
@@ -449,3 +450,15 @@ def test_a_network_is_one_graph_that_gives_what_eager_gives(name: str) -> None:
     assert all(reason.startswith("convolution would run as loops") for reason in counts.reasons)
     assert counts.taken == 1 or any(isinstance(each, CONVOLUTIONS) for each in made.module.modules())
     assert sum(dynamo.utils.counters["graph_break"].values()) == 0
+
+
+def test_a_call_that_fails_when_it_is_repeated_is_not_faster() -> None:
+    cache = torch.zeros(4)
+    position = torch.zeros((), dtype=torch.long)
+
+    def next_element() -> Any:
+        position.add_(1)
+        return cache[position]
+
+    assert not is_faster(next_element, lambda: cache.sum(), ())
+    assert position > len(cache) - 1

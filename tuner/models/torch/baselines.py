@@ -48,6 +48,7 @@ SECONDS = 3.0  # of all rounds; in each round every call runs, once or more, for
 OURS = "tuner"
 AGAIN = "tuner again"
 THEIRS = "theirs"
+FAILURES = (TunerError, AssertionError, LookupError, RuntimeError, ValueError)  # of a call
 DECISION_SECONDS = 0.3  # of rounds that decide which of two calls is taken
 DECISION_ATTEMPTS = 3  # where no ratio is reliable, as while something else runs for a moment
 LEAST_GAIN = 1.1  # of slices that nothing disturbed, where others were disturbed
@@ -341,6 +342,7 @@ def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tup
 
     If no attempt gives a reliable ratio, as on a busy machine: whether the slowest slice of ``theirs`` took
     less time than the fastest of ``ours``, or the fastest of ``theirs`` less by LEAST_GAIN times the noise.
+    False where a call fails: many calls may where one does not, since a cache is full at last.
     """
     our_call = partial(ours, *tensors)
     calls: dict[str, Call] = {OURS: our_call, THEIRS: partial(theirs, *tensors), AGAIN: our_call}
@@ -348,8 +350,11 @@ def is_faster(theirs: Callable[..., Any], ours: Callable[..., Any], tensors: tup
     for attempt in range(DECISION_ATTEMPTS):
         if attempt and time.perf_counter() > end:
             break
-        with torch.no_grad():
-            timed = interleaved_times(calls, DECISION_SECONDS)
+        try:
+            with torch.no_grad():
+                timed = interleaved_times(calls, DECISION_SECONDS)
+        except FAILURES:
+            return False
         compared = compared_baseline(THEIRS, timed[THEIRS], timed[OURS], timed[AGAIN])
         if compared.speed is not None:
             return compared.is_faster
