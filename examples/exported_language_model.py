@@ -2,8 +2,9 @@
 
 python examples/exported_language_model.py [model.gguf folder]
 
-The folder gets two programs: ``prompt`` reads 16 tokens at once, ``step`` one. Both take the same caches of
-keys and values, which they write in place, and return the logits of the next token. Without arguments: of a
+The folder gets two programs: ``prompt`` reads 16 tokens at once, ``step`` one, and has the weights of
+``prompt``. Both take the same caches of keys and values, which they write in place, and return the logits of
+the next token. Without arguments: of a
 small Llama with random weights in Q4_0, whose tokens are compared with eager mode.
 """
 
@@ -48,7 +49,7 @@ def export(model: Any, prompt: int, length: int, folder: Path) -> None:
     decoder = CachedDecoder(model, length)
     for name, count in (("prompt", prompt), ("step", 1)):
         program = tuner.torch.compile(decoder, (torch.zeros(1, count, dtype=torch.int64),))
-        program.export(folder / name)
+        program.export(folder / name, weights_of=None if name == "prompt" else folder / "prompt")
 
 
 def generated(folder: Path, tokens: list[int], count: int) -> list[int]:

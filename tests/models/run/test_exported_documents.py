@@ -1,15 +1,25 @@
 """The documents of exported programs: their text is that of stored ones, which are read."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tuner.core.dynamic_sizes import LinearSize, SizeRange
+from tuner.core.errors import UsageError
 from tuner.core.fusions import TensorType
 from tuner.core.programs import CompiledFusion
-from tuner.models.run.exported import DOCUMENT, FORMAT, read_document, read_program, save_program
+from tuner.models.run.exported import (
+    DOCUMENT,
+    FORMAT,
+    WEIGHTS,
+    read_document,
+    read_program,
+    save_program,
+)
 from tuner.models.run.exported_sizes import SIZED_FORMAT, SizedCode, SizedImage, read_sizes, save_sizes
 from tuner.models.run.fused_code import Fill, FusedCode
 from tuner.models.run.sized_types import MASK, NUMBER, SizeArgument, SizedSignature, SizedType
@@ -75,3 +85,45 @@ def test_the_document_of_a_dynamic_size_is_the_stored_one_and_has_all_of_it(tmp_
     for program, size in zip(found.programs, (4, 8), strict=True):
         assert (program.size, program.added, program.code) == (size, ADDED, CODE)
         np.testing.assert_array_equal(program.weights[0], WEIGHT)
+
+
+OTHER = np.arange(1, 101, dtype=np.uint8)
+TWO = replace(CODE, weight_bytes=(100, 100))
+
+
+def two_exports(tmp_path: Path) -> tuple[Path, Path]:
+    """Returns the folders of a program, and of one that reads a weight of it and has one of its own."""
+    first, second = tmp_path / "prompt", tmp_path / "step"
+    save_program(TWO, (OTHER, WEIGHT), first)
+    save_program(TWO, (WEIGHT, WEIGHT[::-1].copy()), second, first)
+    return first, second
+
+
+def test_a_program_reads_equal_weights_from_the_file_of_another_one(tmp_path: Path) -> None:
+    first, second = two_exports(tmp_path)
+    assert (second / WEIGHTS).stat().st_size < (first / WEIGHTS).stat().st_size
+    both = tmp_path / "moved"
+    both.mkdir()
+    first.rename(both / first.name)
+    folder = second.rename(both / second.name)
+    found = read_program(folder, read_document(folder, (FORMAT,))).weights
+    np.testing.assert_array_equal(found[0], WEIGHT)
+    np.testing.assert_array_equal(found[1], WEIGHT[::-1])
+    with pytest.raises(UsageError, match="shares weights itself"):
+        save_program(CODE, (WEIGHT,), tmp_path / "third", folder)
+    with pytest.raises(UsageError, match="weights_of: found the folder of the export"):
+        save_program(CODE, (WEIGHT,), folder, folder)
+
+
+def test_a_program_is_refused_where_the_one_that_has_its_weights_is_another_or_missing(
+    tmp_path: Path,
+) -> None:
+    first, second = two_exports(tmp_path)
+    save_program(TWO, (WEIGHT, OTHER), first)
+    document = read_document(second, (FORMAT,))
+    with pytest.raises(UsageError, match="prompt: has other weights") as refused:
+        read_program(second, document)
+    assert "export both again" in str(refused.value.hint)
+    shutil.rmtree(first)
+    with pytest.raises(UsageError, match=r"prompt: program\.json is missing"):
+        read_program(second, document)

@@ -6,7 +6,8 @@
 
 Weights are written one after the other, and mapped into memory: processes that load a program share them.
 Loading reads each once, for its checksum. Another export replaces the files and leaves loaded programs as
-they are; a file that is overwritten in place changes the programs that have loaded it.
+they are; a file that is overwritten in place changes the programs that have loaded it. A program may read
+equal weights from the file of another (``SharedFile``), as the step of a language model from its prompt's.
 
 The code takes a frame of pointers (``tuner.models.run.fused_code``). It never ends the process: an index
 out of range is a text in the frame. A program of a dynamic size is a folder, too:
@@ -20,7 +21,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,6 +39,8 @@ FORMAT = 8  # of program.json; 8: which arguments a call changes, a checksum of 
 DOCUMENT = "program.json"
 CODE = "code.o"
 WEIGHTS = "weights.npy"
+SHARED = "shared_weights"  # key of a SharedFile
+OWN = -1
 HASH = "sha256"  # key of the hash of all other keys
 OWN_FILE = re.compile(r"program\.json|weights\.npy|code(-[0-9]+)?\.o")
 PARTIAL = ".part"  # ends the name of a file that is being written
@@ -46,12 +49,57 @@ Array = npt.NDArray[Any]
 Content = TypeVar("Content")
 
 
-def save_program(code: FusedCode, weights: Sequence[Array], folder: Path) -> None:
+@dataclass(frozen=True)
+class SharedFile:
+    """Weights of a program that are in the file of another exported program."""
+
+    folder: str  # of that program, from the folder of this one, with slashes
+    checksum: str  # of its weights
+    numbers: tuple[
+        int, ...
+    ]  # for each weight of this program the index of an equal one; OWN: in its own file
+
+
+def save_program(
+    code: FusedCode, weights: Sequence[Array], folder: Path, weights_of: Path | None = None
+) -> None:
     """Writes a program into a folder, which is created if needed; program.json is written last.
 
-    Raises UsageError for a folder that has other files, or that cannot be written.
+    ``weights_of``: a folder with another program of static sizes; weights that are equal to one of its are
+    not written again. Raises UsageError for a folder that has other files, or that cannot be written, and
+    for ``weights_of`` without such a program, or with one that shares another's weights itself.
     """
-    write_folder(folder, {"format": FORMAT, **encode(code)}, {CODE: code.object_code}, weights)
+    document = {"format": FORMAT, **encode(code)}
+    if weights_of is not None:
+        shared = _shared_file(weights, folder, weights_of)
+        document[SHARED] = encode(shared)
+        weights = [weight for weight, number in zip(weights, shared.numbers, strict=True) if number == OWN]
+    write_folder(folder, document, {CODE: code.object_code}, weights)
+
+
+def _shared_file(weights: Sequence[Array], folder: Path, other: Path) -> SharedFile:
+    if other.resolve() == folder.resolve():
+        raise UsageError(f"weights_of: found the folder of the export, {folder}", "name another program's")
+    document = read_document(other, (FORMAT,))
+    if SHARED in document:
+        raise UsageError(
+            f"weights_of: the program in {other} shares weights itself", f"name {_shared_with(other)}"
+        )
+    known: dict[tuple[int, int], list[int]] = {}
+    theirs = read_weights(other, document, decoded(FusedCode, document, other).weight_bytes)
+    for number, weight in enumerate(theirs):
+        known.setdefault((weight.size, checksum(weight)), []).append(number)
+    numbers = []
+    for weight in weights:
+        alike = known.get((weight.size, checksum(weight)), ())
+        equal = (number for number in alike if np.array_equal(weight, theirs[number]))
+        numbers.append(next(equal, OWN))
+    relative = Path(os.path.relpath(other.resolve(), folder.resolve())).as_posix()
+    return SharedFile(relative, str(document["files"][WEIGHTS]), tuple(numbers))
+
+
+def _shared_with(folder: Path) -> Path:
+    return folder / decoded(_Sharing, read_document(folder, (FORMAT,)), folder).shared_weights.folder
 
 
 def write_folder(
@@ -93,7 +141,34 @@ def read_program(folder: Path, document: Mapping[str, Any]) -> FusedImage:
     code = decoded(FusedCode, document, folder)
     require_instructions(folder, code.needs)
     code = replace(code, object_code=read_file(folder, document, CODE))
+    if SHARED in document:
+        return FusedImage(code, _own_and_shared(folder, document, code.weight_bytes))
     return FusedImage(code, read_weights(folder, document, code.weight_bytes))
+
+
+def _own_and_shared(folder: Path, document: Mapping[str, Any], sizes: tuple[int, ...]) -> tuple[Array, ...]:
+    shared = decoded(_Sharing, document, folder).shared_weights
+    other = folder / shared.folder
+    try:
+        theirs = read_document(other, (FORMAT,))
+        if theirs["files"].get(WEIGHTS) != shared.checksum:
+            raise UsageError(f"{other}: has other weights")
+        from_other = read_weights(other, theirs, decoded(FusedCode, theirs, other).weight_bytes)
+    except UsageError as error:
+        hint = f"{folder} reads weights of {other}: export both again"
+        raise UsageError(error.message, hint) from error
+    with named_damage(folder):
+        own_sizes = [size for size, number in zip(sizes, shared.numbers, strict=True) if number == OWN]
+        own = iter(read_weights(folder, document, own_sizes))
+        weights = tuple(next(own) if number == OWN else from_other[number] for number in shared.numbers)
+        if tuple(map(len, weights)) != sizes:
+            raise ValueError(f"{WEIGHTS} of {other} has weights of other sizes")
+    return weights
+
+
+@dataclass(frozen=True)
+class _Sharing:
+    shared_weights: SharedFile
 
 
 def require_instructions(folder: Path, needs: tuple[str, ...]) -> None:

@@ -213,17 +213,20 @@ class FusedFunction(AbstractHostProgram):
         self._repeated(call, lambda frame: self._single(frame, number), times)
 
     @typed_arguments
-    def export(self, folder: str | Path) -> None:
+    def export(self, folder: str | Path, weights_of: str | Path | None = None) -> None:
         """Writes the program into a folder, for ``tuner.load(folder)``.
 
         Args:
             folder: path of a folder that is new, or has an exported program.
+            weights_of: folder of another exported program, whose file this one reads equal weights from; keep
+                both folders at the same place from one another. None: all weights are written.
 
         Returns:
             None.
 
         Raises:
-            UsageError: the folder has other files or cannot be written.
+            UsageError: the folder has other files or cannot be written, or ``weights_of`` has no program of
+                static sizes, or one that reads another's weights.
 
         Example:
             >>> import tempfile
@@ -237,7 +240,7 @@ class FusedFunction(AbstractHostProgram):
             ...     sorted(each.name for each in Path(folder, "twice").iterdir())
             ['code.o', 'program.json', 'weights.npy']
         """
-        save_program(self.code, self.weights, Path(folder))
+        save_program(self.code, self.weights, Path(folder), None if weights_of is None else Path(weights_of))
 
     def as_graph(self, *_arguments: object) -> Never:
         raise UsageError(

@@ -258,20 +258,25 @@ class TensorProgram:
         self._weights = None
 
     @typed_arguments
-    def export(self, folder: str | Path) -> None:
+    def export(self, folder: str | Path, weights_of: str | Path | None = None) -> None:
         """Writes the program into a folder, for ``tuner.load`` (arrays) and ``tuner.torch.load`` (tensors).
 
         Of a dynamic size, the programs of all sizes of its ladder are compiled and written.
 
         Args:
             folder: path of a folder that is new, or has an exported program.
+            weights_of: folder of another exported program, whose file this one reads equal weights from, as
+                the step of a language model from its prompt's; keep both folders at the same place from one
+                another. None: all weights are written.
 
         Returns:
             None.
 
         Raises:
             UsageError: the folder has other files, or the program is not one of fusions, or
-                takes or returns unsigned integers, which the folder's types cannot tell from signed ones.
+                takes or returns unsigned integers, which the folder's types cannot tell from signed ones;
+                ``weights_of`` has no program of static sizes, or one that reads another's weights, or this
+                program has a dynamic size.
             CandidateError: a program of a dynamic size cannot be compiled at another size of its range.
         """
         if not isinstance(self.function, FusedFunction) and self._save is None:
@@ -279,7 +284,9 @@ class TensorProgram:
         if UNSIGNED & {*self._form.types, *self._form.result_types}:
             raise UsageError("a program of unsigned integers is not exported: its types are those of MLIR")
         if isinstance(self.function, FusedFunction):
-            self.function.export(folder)
+            self.function.export(folder, weights_of)
+        elif weights_of is not None:
+            raise UsageError("weights_of: found a program of a dynamic size, allowed one of static sizes")
         elif self._save is not None:
             self._save(Path(folder))
 
