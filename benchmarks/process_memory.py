@@ -106,7 +106,8 @@ def main() -> None:
         if not sys.stdin.readline():
             return
         now = tree_bytes(pid, without=os.getpid())
-        print(max(peak, now), now, held_bytes(pid), flush=True)
+        peak = max(peak, now)
+        print(peak, now, held_bytes(pid), flush=True)
 
 
 if __name__ == "__main__":
