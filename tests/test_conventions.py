@@ -28,7 +28,7 @@ ENVIRONMENT_READERS = {
     "runtime.cpu.host",  # TUNER_CPU: the processor that code counts on, as /proc/cpuinfo
     "runtime.workers.processes",  # TUNER_TIME_LIMIT_FACTOR: of each child, whoever starts it
 }
-PTX = ("simulator.", "cli.commands.ptx")  # whose types have their own names
+PTX = ("gpu.ptxsim.", "gpu.commands.ptx")  # whose types have their own names
 # Who may list types beside tuner.core.dtypes: an instruction, a library or a chip names those that it takes.
 TYPE_LISTS = {
     "core.gpu": "flop of each type, by the documents of a chip",

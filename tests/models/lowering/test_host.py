@@ -17,8 +17,8 @@ from tuner.core.interfaces import Script
 from tuner.core.machine import variables_of
 from tuner.core.matmul import Matmul
 from tuner.core.problem import Problem
+from tuner.gpu.interpreter import kernels_on_host
 from tuner.models.execution import copies
-from tuner.models.lowering import host
 from tuner.payload.partitions import partition, partitions_comment
 from tuner.runtime.cpu.host import describe_machine
 from tuner.space.feasible_set import FeasibleSet
@@ -114,7 +114,7 @@ def test_what_a_device_faults_at_and_what_has_no_meaning_is_reported(
 def test_the_interpretation_of_independent_threads_is_what_loops_give(program: RandomProgram) -> None:
     loops = host_function(program.text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(host, "has_independent_threads", lambda _kernel: False)
+        patch.setattr(kernels_on_host, "has_independent_threads", lambda _kernel: False)
         threads = host_function(program.text)
     own, other = copies(program.arguments), copies(program.arguments)
     for found, expected in zip((*listed(threads(*own)), *own), (*listed(loops(*other)), *other), strict=True):
