@@ -55,9 +55,7 @@ class SharedFile:
 
     folder: str  # of that program, from the folder of this one, with slashes
     checksum: str  # of its weights
-    numbers: tuple[
-        int, ...
-    ]  # for each weight of this program the index of an equal one; OWN: in its own file
+    numbers: tuple[int, ...]  # of each weight: index of an equal one of that program, or OWN
 
 
 def save_program(
@@ -82,11 +80,10 @@ def _shared_file(weights: Sequence[Array], folder: Path, other: Path) -> SharedF
         raise UsageError(f"weights_of: found the folder of the export, {folder}", "name another program's")
     document = read_document(other, (FORMAT,))
     if SHARED in document:
-        raise UsageError(
-            f"weights_of: the program in {other} shares weights itself", f"name {_shared_with(other)}"
-        )
+        holder = other / decoded(_Sharing, document, other).shared_weights.folder
+        raise UsageError(f"weights_of: the program in {other} shares weights itself", f"name {holder}")
     known: dict[tuple[int, int], list[int]] = {}
-    theirs = read_weights(other, document, decoded(FusedCode, document, other).weight_bytes)
+    theirs = _all_weights(other, document)
     for number, weight in enumerate(theirs):
         known.setdefault((weight.size, checksum(weight)), []).append(number)
     numbers = []
@@ -98,8 +95,9 @@ def _shared_file(weights: Sequence[Array], folder: Path, other: Path) -> SharedF
     return SharedFile(relative, str(document["files"][WEIGHTS]), tuple(numbers))
 
 
-def _shared_with(folder: Path) -> Path:
-    return folder / decoded(_Sharing, read_document(folder, (FORMAT,)), folder).shared_weights.folder
+def _all_weights(folder: Path, document: Mapping[str, Any]) -> tuple[Array, ...]:
+    """Returns the weights of a program that has them all in its own file."""
+    return read_weights(folder, document, decoded(FusedCode, document, folder).weight_bytes)
 
 
 def write_folder(
@@ -153,7 +151,7 @@ def _own_and_shared(folder: Path, document: Mapping[str, Any], sizes: tuple[int,
         theirs = read_document(other, (FORMAT,))
         if theirs["files"].get(WEIGHTS) != shared.checksum:
             raise UsageError(f"{other}: has other weights")
-        from_other = read_weights(other, theirs, decoded(FusedCode, theirs, other).weight_bytes)
+        from_other = _all_weights(other, theirs)
     except UsageError as error:
         hint = f"{folder} reads weights of {other}: export both again"
         raise UsageError(error.message, hint) from error
